@@ -1,5 +1,7 @@
 //! Requests to a model, independent of the provider.
 
+use std::sync::Arc;
+
 use journeyman_protocol::{Message, Tokens, ToolSpec};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +19,7 @@ pub struct ModelRequest {
     /// The conversation. Every tool call has exactly one result.
     pub messages: Vec<Message>,
     /// The tools that the model may call; empty for a model that works with text only.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Arc<[ToolSpec]>,
     /// Maximum length of the reply, including thinking. `None` leaves it to the provider, or to the
     /// codec's default if the protocol requires a number.
     pub max_output: Option<Tokens>,

@@ -12,7 +12,7 @@ use journeyman_protocol::{Event, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
 
-use super::offered_tools::select_offered;
+use super::offered_tools::{LastSelection, SelectionInputs, select_offered};
 use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
 use crate::agents::complete_task::COMPLETE_TASK;
@@ -27,11 +27,18 @@ pub(crate) struct RequestBuilder {
     registry: Arc<Registry>,
     /// False if the model uses the text protocol.
     tool_calling: bool,
+    selection: LastSelection,
+    /// Names of the tools whose results are reports of agents or of other CLIs.
+    reporting: Vec<String>,
 }
 
 impl RequestBuilder {
     pub(crate) fn new(registry: Arc<Registry>, tool_calling: bool) -> Self {
-        Self { registry, tool_calling }
+        let reports = |name: &String| {
+            name == DELEGATE_TASK_TOOL || registry.get(name).is_ok_and(|tool| tool.starts_agents())
+        };
+        let reporting = registry.specs().into_iter().map(|spec| spec.name).filter(reports).collect();
+        Self { registry, tool_calling, selection: LastSelection::default(), reporting }
     }
 
     /// Returns false if the model uses the text protocol.
@@ -126,28 +133,33 @@ impl RequestBuilder {
     }
 
     /// Returns the tools of a request. In the text protocol the prompt describes them.
-    pub(crate) fn tools_for_request(&self, cx: &SessionContext) -> Vec<ToolSpec> {
-        if self.tool_calling { self.offered_tools(cx) } else { Vec::new() }
+    pub(crate) fn tools_for_request(&self, cx: &SessionContext) -> Arc<[ToolSpec]> {
+        if self.tool_calling { self.offered_tools(cx) } else { Arc::default() }
     }
 
     /// Returns the names of the tools whose results are reports of agents or of other CLIs.
     pub(crate) fn reporting_tools(&self) -> Vec<String> {
-        let specs = self.registry.specs().into_iter().map(|spec| spec.name);
-        let reports = |name: &String| {
-            name == DELEGATE_TASK_TOOL || self.registry.get(name).is_ok_and(|tool| tool.starts_agents())
-        };
-        specs.filter(reports).collect()
+        self.reporting.clone()
     }
 
     /// Returns the tools that are offered.
-    pub(crate) fn offered_tools(&self, cx: &SessionContext) -> Vec<ToolSpec> {
-        let mut specs = self.registry.specs();
-        if cx.transcript.state().last_turn.is_some() {
-            specs.retain(|spec| spec.name == COMPLETE_TASK);
-            return specs;
-        }
-        let reads = |name: &str| self.registry.get(name).is_ok_and(|tool| tool.is_read_only());
-        select_offered(specs, &cx.settings, cx.meter.limits().window, reads)
+    pub(crate) fn offered_tools(&self, cx: &SessionContext) -> Arc<[ToolSpec]> {
+        let inputs = SelectionInputs {
+            last_turn: cx.transcript.state().last_turn.is_some(),
+            mode: cx.settings.mode,
+            window: cx.meter.limits().window,
+            withheld: cx.settings.withheld_tools.clone(),
+        };
+        let (last_turn, window) = (inputs.last_turn, inputs.window);
+        self.selection.get(inputs, || {
+            let mut specs = self.registry.specs();
+            if last_turn {
+                specs.retain(|spec| spec.name == COMPLETE_TASK);
+                return specs;
+            }
+            let reads = |name: &str| self.registry.get(name).is_ok_and(|tool| tool.is_read_only());
+            select_offered(specs, &cx.settings, window, reads)
+        })
     }
 
     /// Switches to the text protocol with a warning, because the model takes no tools.
@@ -168,7 +180,7 @@ impl RequestBuilder {
         let mut records = vec![Record::Setting(setting)];
         if !same && !cx.transcript.state().system.is_empty() {
             let tools = self.offered_tools(cx);
-            let in_text = (!self.tool_calling).then_some(tools.as_slice());
+            let in_text = (!self.tool_calling).then_some(&*tools);
             let role = cx.role().map(|role| role.system.as_str());
             let prompts = &cx.settings.prompts;
             let mode = (cx.settings.mode, cx.settings.read_only_goal);
@@ -299,7 +311,7 @@ mod tests {
         requests.fall_back_to_text(&mut test.cx);
         requests.rewrite_calls_as_text(&mut test.cx);
         let request = requests.build(&mut test.cx);
-        assert_eq!(request.tools, []);
+        assert!(request.tools.is_empty());
         let system: String = request.system.iter().map(|part| part.text.as_str()).collect();
         assert!(system.contains("read_file"), "the prompt describes the tools: {system}");
         let content: Vec<Block> = request.messages.iter().flat_map(|it| it.content.clone()).collect();

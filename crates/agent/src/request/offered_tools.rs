@@ -1,6 +1,7 @@
 //! The choice of the tools that a model is offered.
 
 use std::cmp::Reverse;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use journeyman_context::TokenEstimator;
 use journeyman_policy::builtin_tool;
@@ -36,6 +37,40 @@ const USEFUL_TOOLS: [&str; 16] = [
     "get_dependencies",
     "git_history",
 ];
+
+/// The selection that a session offered last. A session's tools stay the same, so that only what is
+/// here can change the selection.
+#[derive(Debug, Default)]
+pub(super) struct LastSelection(Mutex<Option<(SelectionInputs, Arc<[ToolSpec]>)>>);
+
+/// The inputs of a selection, besides the session's tools.
+#[derive(Debug, PartialEq)]
+pub(super) struct SelectionInputs {
+    /// True if only the tool that ends an agent's work is offered.
+    pub(super) last_turn: bool,
+    pub(super) mode: Mode,
+    pub(super) window: Tokens,
+    pub(super) withheld: Vec<String>,
+}
+
+impl LastSelection {
+    /// Returns the selection for these inputs, made by `select` if they aren't the last ones.
+    pub(super) fn get(
+        &self,
+        inputs: SelectionInputs,
+        select: impl FnOnce() -> Vec<ToolSpec>,
+    ) -> Arc<[ToolSpec]> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((known, tools)) if *known == inputs => Arc::clone(tools),
+            _ => {
+                let tools: Arc<[ToolSpec]> = select().into();
+                *last = Some((inputs, Arc::clone(&tools)));
+                tools
+            }
+        }
+    }
+}
 
 /// Selects the tools that are offered to a model with this window: plan mode leaves out tools that
 /// write, and of the built-in ones there are as many as the window has room for, the most useful

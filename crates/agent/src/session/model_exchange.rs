@@ -174,7 +174,7 @@ impl ModelExchange<'_> {
     fn split_for_compaction<'s>(
         &'s mut self,
         stop: &'s CancellationToken,
-    ) -> (&'s mut Compactor, CompactionStages<'s>, Vec<ToolSpec>) {
+    ) -> (&'s mut Compactor, CompactionStages<'s>, Arc<[ToolSpec]>) {
         let (tools, reporting) = (self.requests.tools_for_request(self.cx), self.requests.reporting_tools());
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let (cx, hooks, evidence) = (&mut *self.cx, &mut *self.hooks, self.evidence);

@@ -87,7 +87,7 @@ async fn a_real_server_takes_tools() {
         }),
     };
     for (wire, suffix) in WIRES {
-        let request = ModelRequest { tools: vec![tool.clone()], ..request() };
+        let request = ModelRequest { tools: [tool.clone()].into(), ..request() };
         let model =
             connect(Endpoint::new("llama.cpp", wire, format!("{address}{suffix}")), "smollm2").unwrap();
         let mut deltas = model.stream(&request, CancellationToken::new());

@@ -252,11 +252,12 @@ async fn a_provider_without_tools_refuses_them_before_sending() {
     endpoint.tools = false;
     let model = connect(endpoint, "tiny").unwrap();
     let mut request = request();
-    request.tools.push(journeyman_protocol::ToolSpec {
+    let tool = journeyman_protocol::ToolSpec {
         name: "look".to_owned(),
         description: "Looks.".to_owned(),
         input_schema: serde_json::json!({"type": "object"}),
-    });
+    };
+    request.tools = [tool].into();
     let (_, error) = loopback::drain_request(&model, &request, Default::default()).await;
     assert!(matches!(error, Some(ModelError::ToolsUnsupported { .. })), "{error:?}");
     assert_eq!(server.seen().len(), 0);

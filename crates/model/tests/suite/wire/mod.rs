@@ -221,14 +221,15 @@ fn rich_request(model: &str) -> ModelRequest {
             assistant(vec![malformed]),
             user(vec![Block::ToolResult { id: CallId::new("call_3"), content: Vec::new(), is_error: false }]),
         ],
-        tools: vec![
+        tools: [
             read_file_spec(),
             ToolSpec {
                 name: "list".to_owned(),
                 description: "Lists.".to_owned(),
                 input_schema: json!({"type": "object", "properties": {}}),
             },
-        ],
+        ]
+        .into(),
         ..ModelRequest::default()
     }
 }
