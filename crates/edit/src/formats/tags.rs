@@ -51,12 +51,14 @@ pub(crate) fn attribute_value<'a>(attributes: &'a str, name: &str) -> Option<&'a
 /// A search text and its replacement without XML's marks of a literal text, where both have them
 /// around all of them. In a file that may have such marks itself they are text.
 pub(crate) fn literal_texts<'a>(file: &str, search: &'a str, replace: &'a str) -> Option<(&'a str, &'a str)> {
+    Some((literal_content(file, search)?, literal_content(file, replace)?))
+}
+
+/// A file's content without such marks, where they are around all of it.
+pub(crate) fn literal_content<'a>(file: &str, content: &'a str) -> Option<&'a str> {
     const MARKUP: [&str; 10] = ["xml", "html", "htm", "xhtml", "svg", "xsl", "xslt", "xsd", "plist", "rss"];
     let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
-    if MARKUP.contains(&ending.as_str()) {
-        return None;
-    }
-    Some((literal_text(search)?, literal_text(replace)?))
+    if MARKUP.contains(&ending.as_str()) { None } else { literal_text(content) }
 }
 
 /// The text between XML's marks of a literal text, where that is all of a content.

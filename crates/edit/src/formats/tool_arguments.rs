@@ -14,10 +14,39 @@ use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
 use crate::formats::{Format, ParsedReply, ReplySource, paths, strip_fence, text_calls, whole_files};
 use crate::lines::line_at;
 
-const REPLACE_ALL_KEYS: [&str; 5] = ["replace_all", "replaceAll", "allow_multiple", "allowMultiple", "all"];
+const REPLACE_ALL_KEYS: [&str; 7] = [
+    "replace_all",
+    "replaceAll",
+    "allow_multiple",
+    "allowMultiple",
+    "all",
+    "all_occurrences",
+    "allOccurrences",
+];
 const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
 const LINE_HINT_KEYS: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
-const EDIT_LIST_KEYS: [&str; 5] = ["edits", "edit", "replacements", "changes", "operations"];
+const EDIT_LIST_KEYS: [&str; 6] = ["edits", "edit", "replacements", "changes", "operations", "patches"];
+/// Keys that say where in a file a text goes: it is no whole file then.
+const PLACE_KEYS: [&str; 18] = [
+    "insert_line",
+    "insertLine",
+    "line",
+    "line_number",
+    "lineNumber",
+    "start_line",
+    "startLine",
+    "end_line",
+    "endLine",
+    "after",
+    "before",
+    "insert_after",
+    "insertAfter",
+    "insert_before",
+    "insertBefore",
+    "anchor",
+    "position",
+    "offset",
+];
 /// Names of the text that goes and of the one that comes, which only together tell an edit.
 const TEXT_KEY_PAIRS: [(&str, &str); 12] = [
     ("before", "after"),
@@ -204,6 +233,32 @@ impl ArgumentsReader<'_, '_> {
         }
     }
 
+    /// Takes in a list of edits, of which all places are meant if the arguments around it say so.
+    fn read_list_of(
+        &mut self,
+        object: &Map<String, Value>,
+        list: &[Value],
+        path: Option<&str>,
+        depth: usize,
+    ) {
+        match self.bool_argument(object, &REPLACE_ALL_KEYS, path) {
+            Ok(Some(true)) => {
+                let with_all = |item: &Value| match item {
+                    Value::Object(own) if first_present_key(own, &REPLACE_ALL_KEYS).is_none() => {
+                        let mut own = own.clone();
+                        own.insert("replace_all".to_owned(), Value::Bool(true));
+                        Value::Object(own)
+                    }
+                    other => other.clone(),
+                };
+                let list: Vec<Value> = list.iter().take(MAX_BLOCKS + 1).map(with_all).collect();
+                self.read_list(&list, path, depth);
+            }
+            Ok(_) => self.read_list(list, path, depth),
+            Err(()) => {}
+        }
+    }
+
     fn read_list(&mut self, list: &[Value], outer: Option<&str>, depth: usize) {
         if list.is_empty() {
             return self.add_malformed(outer, "the list of edits is empty");
@@ -224,15 +279,15 @@ impl ArgumentsReader<'_, '_> {
         };
         let path = named.or(outer);
         let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
-        if let Some((key, edits)) = EDIT_LIST_KEYS.iter().find_map(|key| Some((*key, object.get(*key)?))) {
-            if has(&OLD_TEXT_KEYS) && !edits.is_null() {
+        if let Some((key, edits)) = first_present_key(object, &EDIT_LIST_KEYS) {
+            if has(&OLD_TEXT_KEYS) {
                 return self.add_malformed(
                     path,
                     format!("it has both \"{key}\" and a search text: give one of them"),
                 );
             }
             return match edits {
-                Value::Array(list) => self.read_list(list, path, depth),
+                Value::Array(list) => self.read_list_of(object, list, path, depth),
                 Value::String(_) | Value::Object(_) => self.read_value(edits, path, depth + 1),
                 other => self.add_malformed(
                     path,
@@ -312,6 +367,12 @@ impl ArgumentsReader<'_, '_> {
             }
             (None, _, Some(content)) if command == Some("create") => {
                 Ok(EditOp::Create { content: unfenced(content) })
+            }
+            (None, Some(content), None) if matches!(command, Some("overwrite" | "create" | "write")) => {
+                Ok(EditOp::Rewrite { content: unfenced(content) })
+            }
+            (None, None, Some(content)) if first_present_key(object, &PLACE_KEYS).is_some() => {
+                self.read_anchored_insertion(object, path, content)
             }
             (None, None, Some(content)) => Ok(EditOp::Rewrite { content: unfenced(content) }),
             (None, Some(new), None) if self.line_hint_argument(object, path)?.is_some() => {
@@ -399,6 +460,35 @@ impl ArgumentsReader<'_, '_> {
             near: Some(line.saturating_add(1)),
             whole_lines: true,
         }))
+    }
+
+    /// A text that goes after or before another one of the file.
+    fn read_anchored_insertion(
+        &mut self,
+        object: &Map<String, Value>,
+        path: Option<&str>,
+        content: &str,
+    ) -> Result<EditOp, ()> {
+        let after = self.text_argument(object, &["insert_after", "insertAfter"], path)?;
+        let before = self.text_argument(object, &["insert_before", "insertBefore"], path)?;
+        let (search, replace) = match (after, before) {
+            // Lines that are given whole go after the line that is meant.
+            (Some(anchor), None) if content.ends_with('\n') && !anchor.ends_with('\n') => {
+                (anchor, format!("{anchor}\n{}", crate::lines::strip_line_break(content)))
+            }
+            (Some(anchor), None) => (anchor, format!("{anchor}{content}")),
+            (None, Some(anchor)) => (anchor, format!("{content}{anchor}")),
+            _ => ("", String::new()),
+        };
+        if search.is_empty() {
+            self.add_malformed(
+                path,
+                "its text is for a place, so it isn't a whole file: give \"old_string\" and \"new_string\", or \
+                 \"insert_after\" or \"insert_before\" with a text of the file",
+            );
+            return Err(());
+        }
+        self.read_replacement(object, path, search, &replace)
     }
 
     fn read_symbol_edit(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {

@@ -60,19 +60,24 @@ pub(super) fn match_line_breaks<'a>(
     }
 }
 
-/// Widens a place whose whole lines a text format deletes by one line break: the one after it, or
-/// the one before where the file ends without.
+/// Widens a place whose whole lines are deleted. Where the search text lacks the first line's
+/// indentation, that goes too: it would come before the next line. In a text format so does one
+/// line break: the one after the place, or the one before where the file ends without.
 pub(super) fn include_line_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>) -> Range<usize> {
     let before = text.get(..span.start).unwrap_or_default();
     let after = text.get(span.end..).unwrap_or_default();
-    let opens = before.is_empty() || before.ends_with('\n');
-    if !hunk.whole_lines || !hunk.replace.is_empty() || !opens {
+    let line = before.rfind('\n').map_or(0, |at| at + 1);
+    let opens = text.get(line..span.start).is_some_and(|indent| indent.trim().is_empty());
+    if !hunk.replace.is_empty() || !opens || hunk.search.starts_with(['\n', '\r']) {
         return span;
+    }
+    if !hunk.whole_lines {
+        return if hunk.search.ends_with('\n') { line..span.end } else { span };
     }
     let following = ["\r\n", "\n"].into_iter().find(|line_break| after.starts_with(line_break));
     match following {
-        Some(line_break) => span.start..span.end + line_break.len(),
-        None if after.is_empty() => strip_line_break(before).len()..span.end,
+        Some(line_break) => line..span.end + line_break.len(),
+        None if after.is_empty() => strip_line_break(before.get(..line).unwrap_or_default()).len()..span.end,
         None => span,
     }
 }

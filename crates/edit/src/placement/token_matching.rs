@@ -149,7 +149,8 @@ fn has_meaningful_line_ends(text: &str) -> bool {
     lone || ["//", "#", "--", ";;", "%%"].iter().any(|opener| text.contains(opener))
 }
 
-/// A part of one line, given with blanks around it that the file doesn't have.
+/// A part of one line, given with blanks around it that the file doesn't have. With a line break
+/// after it, it is the end of a line.
 fn locate_part_of_line<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
     let search = hunk.search.trim();
     if search.len() == hunk.search.len()
@@ -159,9 +160,14 @@ fn locate_part_of_line<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<M
     {
         return None;
     }
+    let closes_line = hunk.search.trim_start().contains('\n');
     let bounded = |start: &usize| {
         let word = |c: Option<char>| c.is_some_and(is_word_char);
         let end = start + search.len();
+        let rest = haystack.text.get(end..).and_then(|after| after.split('\n').next());
+        if closes_line && rest.is_some_and(|rest| !rest.trim().is_empty()) {
+            return false;
+        }
         let before = haystack.text.get(..*start).and_then(|before| before.chars().next_back());
         let after = haystack.text.get(end..).and_then(|after| after.chars().next());
         !(word(before) && word(search.chars().next()) || word(after) && word(search.chars().next_back()))

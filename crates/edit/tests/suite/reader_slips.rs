@@ -332,6 +332,73 @@ fn arguments_may_say_what_to_find_and_what_to_put_there() {
 }
 
 #[test]
+fn arguments_around_a_list_of_edits_are_for_each_of_them() {
+    let twice = |list: &str| format!(r#"{{"path": "b.py", "{list}": [{{"oldText": " = ", "newText": "="}}]"#);
+    let expected = [("b.py", "x=1\ny=2\nz=3\n")];
+    for flag in ["replaceAll", "all_occurrences"] {
+        for list in ["edits", "patches"] {
+            assert_written(Some(Format::Tool), &format!(r#"{}, "{flag}": true}}"#, twice(list)), &expected);
+        }
+        let not_all = format!(r#"{}, "{flag}": false}}"#, twice("edits"));
+        assert_refused(Some(Format::Tool), &not_all, "occurs 3 times");
+    }
+    // A list that isn't there is none.
+    let reply = r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5", "edits": null}"#;
+    assert_written(Some(Format::Tool), reply, &[("b.py", "x = 5\ny = 2\nz = 3\n")]);
+    let reply = r#"{"path": "b.py", "patches": {"operation": "overwrite", "newText": "w = 0\n"}}"#;
+    assert_written(Some(Format::Tool), reply, &[("b.py", "w = 0\n")]);
+}
+
+#[test]
+fn content_for_a_place_in_a_file_is_no_whole_file() {
+    let insert = |rest: &str| format!(r#"{{"path": "b.py", "content": "w = 0\n", {rest}}}"#);
+    for (rest, expected) in [
+        (r#""insert_after": "x = 1\n""#, "x = 1\nw = 0\ny = 2\nz = 3\n"),
+        (r#""insert_after": "x = 1""#, "x = 1\nw = 0\ny = 2\nz = 3\n"),
+        (r#""insert_before": "z = 3""#, "x = 1\ny = 2\nw = 0\nz = 3\n"),
+    ] {
+        assert_written(Some(Format::Tool), &insert(rest), &[("b.py", expected)]);
+    }
+    for (rest, words) in [
+        (r#""insert_after": "q = 1\n""#, "not found"),
+        (r#""insert_after": " = ""#, "occurs 3 times"),
+        (r#""insert_after": """#, "isn't a whole file"),
+        (r#""start_line": 2"#, "isn't a whole file"),
+        (r#""position": "end""#, "isn't a whole file"),
+        (r#""insert_after": "x = 1", "insert_before": "z = 3""#, "isn't a whole file"),
+    ] {
+        assert_refused(Some(Format::Tool), &insert(rest), words);
+    }
+}
+
+#[test]
+fn xml_marks_of_a_literal_text_are_no_part_of_a_file() {
+    let reply = |path: &str| format!("<file path=\"{path}\">\n<![CDATA[\nfn a() {{}}\n]]>\n</file>\n");
+    assert_written(Some(Format::Whole), &reply("a.rs"), &[("a.rs", "fn a() {}\n")]);
+    assert_written(Some(Format::Whole), &reply("a.xml"), &[("a.xml", "<![CDATA[\nfn a() {}\n]]>\n")]);
+}
+
+#[test]
+fn parts_of_one_file_add_up() {
+    let path = RelPath::parse("b.py").unwrap();
+    let part = |name: &str, value: u32| format!("def {name}():\n    return {value}\n");
+    let text = |a, b| format!("{}\n\n{}", part("a", a), part("b", b));
+    let files: BTreeMap<RelPath, String> = [(path.clone(), text(1, 2))].into();
+    let options = ApplyOptions { format: Some(Format::Lazy), path: Some(path), ..ApplyOptions::default() };
+    let said = |language: &str, other: &str| {
+        let block = |language: &str, text: &str| format!("```{language}\n{text}```\n");
+        let (first, second) = (block(language, &part("a", 5)), block(other, &part("b", 7)));
+        format!("In `a`:\n\n{first}\nAnd in `b`:\n\n{second}")
+    };
+    let done = plan(&said("python", "python"), &options, &files);
+    assert_eq!(done.changes_to_write()[0].after.as_deref(), Some(text(5, 7).as_str()));
+    // A block in another language may be no part of it.
+    for (one, other) in [("python", "text"), ("text", "text"), ("", "python")] {
+        assert!(plan(&said(one, other), &options, &files).changes_to_write().is_empty(), "{one:?} {other:?}");
+    }
+}
+
+#[test]
 fn a_patch_without_its_first_mark_has_no_last_one_either() {
     assert_written(Some(Format::Patch), "*** Add File: new.txt\n+a\n+b\n", &[("new.txt", "a\nb\n")]);
     assert_refused(Some(Format::Patch), "*** Begin Patch\n*** Add File: new.txt\n+a\n", "may lack its end");

@@ -331,3 +331,22 @@ fn lines_are_not_joined_by_a_forgotten_line_break() {
     assert_eq!(written("if x\n{\n", "\n{", " {"), "if x {\n");
     assert_eq!(written(file, "    two();\n", ""), "fn f() {\n    one();\n}\n");
 }
+
+#[test]
+fn a_deleted_line_leaves_no_indentation_behind() {
+    let file = "if a:\n    one()\n    two()\nend\n";
+    for search in ["one()\n", "    one()\n"] {
+        assert_eq!(written(file, search, ""), "if a:\n    two()\nend\n", "{search:?}");
+    }
+    assert_eq!(lines(file, "one()", "").unwrap(), "if a:\n    two()\nend\n");
+    // A part of a line is no line.
+    assert_eq!(written(file, "one", ""), "if a:\n    ()\n    two()\nend\n");
+    assert_eq!(written("a b\nc\n", "b\n", ""), "a c\n");
+}
+
+#[test]
+fn a_text_that_ends_its_line_is_not_found_within_one() {
+    assert!(matches!(refused("x foo y", "x foo\n", "z\n"), Refusal::NotFound { .. }));
+    assert_eq!(written("x foo", "x foo\n", "z\n"), "z");
+    assert_eq!(written("x foo y", " foo y \n", "bar\n"), "x bar");
+}
