@@ -8,7 +8,8 @@
 //! and lines that are in it verbatim, and the tokens; beside two baselines with the same ranking:
 //! whole files by rank until the next doesn't fit, and files cut to head and tail. For the same
 //! share of ranges it compares the tokens of packing and of whole files, both as means of what is
-//! used. Repositories that the mirror lacks are left out, and said.
+//! used: of all that is packed, which has tests and documents too, and of code alone, which is all
+//! that the baselines have. Repositories that the mirror lacks are left out, and said.
 //!
 //! Every second repository by name is the `tuning` half, by which constants were chosen.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
@@ -173,16 +174,19 @@ fn compare_tokens(scores: &BTreeMap<(u64, &str), Score>) {
     let curve = |name: &str| -> Vec<(f64, f64)> {
         scores.iter().filter(|((_, own), _)| *own == name).map(|(_, score)| mean(score)).collect()
     };
-    for (name, other, by_room) in
-        [("packed", "whole files", "whole by room"), ("whole files", "packing", "packed by room")]
-    {
+    for (name, other, by_room) in [
+        ("packed", "whole files", "whole by room"),
+        ("whole files", "packing", "packed by room"),
+        ("packed code", "whole files", "whole by room"),
+        ("whole files", "packing code", "code by room"),
+    ] {
         for window in WINDOWS {
             let Some(score) = scores.get(&(window, name)) else { continue };
             let (recall, tokens) = mean(score);
             let said = match tokens_for(recall, &curve(by_room)) {
                 Some(others) => {
-                    let times = if name == "packed" { tokens / others } else { others / tokens };
-                    format!("takes {others:.0} by {other}: packing has {times:.2} times the tokens")
+                    let times = if name == "whole files" { others / tokens } else { tokens / others };
+                    format!("takes {others:.0} by {other}: {times:.2} times")
                 }
                 None => format!("isn't reached by {other} in any room"),
             };
@@ -230,9 +234,13 @@ fn measure_repository(
         gathering.push(began.elapsed().as_secs_f64() * 1e3);
         let ranked = rank(&snapshot, history.as_ref(), task);
         let measured = measure_files(&ranked, &read);
+        let mut code = found.clone();
+        code.candidates.retain(|candidate| candidate.category == ContextCategory::RelatedCode);
         for room in ROOMS {
             let (shown, tokens) = pack(&found, Tokens(room));
             scores.entry((room, "packed by room")).or_default().add(&row, &shown, tokens);
+            let (shown, tokens) = pack(&code, Tokens(room));
+            scores.entry((room, "code by room")).or_default().add(&row, &shown, tokens);
             let (shown, tokens) = whole_files(&measured, Tokens(room));
             scores.entry((room, "whole by room")).or_default().add(&row, &shown, tokens);
         }
@@ -244,6 +252,8 @@ fn measure_repository(
                 packing.push(began.elapsed().as_secs_f64() * 1e3);
             }
             scores.entry((window, "packed")).or_default().add(&row, &shown, tokens);
+            let (shown, tokens) = pack(&code, room);
+            scores.entry((window, "packed code")).or_default().add(&row, &shown, tokens);
             let (shown, tokens) = whole_files(&measured, room);
             scores.entry((window, "whole files")).or_default().add(&row, &shown, tokens);
             let (shown, tokens) = heads_and_tails(&ranked, &read, room);
