@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use journeyman_agent::{CutOffPolicy, resume};
 use journeyman_protocol::RunOutcome;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 
 use crate::crash::checks;
@@ -85,18 +87,14 @@ pub(crate) fn spawn(plan: &Plan) -> Child {
 
 /// Waits for a child; one that hangs is killed, and says so.
 pub(crate) fn wait(child: &mut Child) -> Result<ExitStatus, String> {
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return Ok(status);
-        }
-        if started.elapsed() > HANGS {
-            child.kill().ok();
-            child.wait().ok();
-            return Err("a child hangs".to_owned());
-        }
-        std::thread::sleep(Duration::from_millis(1));
+    let handle = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).unwrap();
+    let most = Timespec { tv_sec: HANGS.as_secs().cast_signed(), tv_nsec: 0 };
+    if poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&most)).unwrap() == 0 {
+        child.kill().ok();
+        child.wait().ok();
+        return Err("a child hangs".to_owned());
     }
+    Ok(child.wait().unwrap())
 }
 
 /// What the last child said.
