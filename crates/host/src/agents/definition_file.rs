@@ -54,9 +54,27 @@ pub(super) enum DefinitionDialect {
     Other,
 }
 
-/// Reads a definition. A definition without a name gets the file's stem. Parts of another product's
-/// file that have no effect here are named in `ignored`; in ours they are errors.
+/// Reads and checks a definition. A definition without a name gets the file's stem. Parts of another
+/// product's file that have no effect here are named in `ignored`; in ours they are errors.
 pub(super) fn read_definition(
+    text: &str,
+    stem: &str,
+    dialect: DefinitionDialect,
+    ignored: &mut Vec<String>,
+) -> Result<AgentDefinition, AgentFileError> {
+    let definition = read_unchecked_definition(text, stem, dialect, ignored)?;
+    definition.check().map_err(|error| match error {
+        journeyman_agent::agents::DefinitionError::Field { field, reason, .. } => {
+            AgentFileError::new(field, reason)
+        }
+        other => AgentFileError::new("definition", other.to_string()),
+    })?;
+    Ok(definition)
+}
+
+/// Reads a definition without checking what its fields say together: a built-in one is right, and
+/// its JSON Schema would be compiled at each start.
+pub(super) fn read_unchecked_definition(
     text: &str,
     stem: &str,
     dialect: DefinitionDialect,
@@ -86,12 +104,6 @@ pub(super) fn read_definition(
         return Err(AgentFileError::new("kind", "only local agents can be run"));
     }
     fields.reject_unknown(&KNOWN_FIELDS)?;
-    definition.check().map_err(|error| match error {
-        journeyman_agent::agents::DefinitionError::Field { field, reason, .. } => {
-            AgentFileError::new(field, reason)
-        }
-        other => AgentFileError::new("definition", other.to_string()),
-    })?;
     Ok(definition)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use journeyman_agent::agents::{AgentDefinition, Agents};
 use journeyman_protocol::ContentHash;
 
-use super::definition_file::{DefinitionDialect, read_definition};
+use super::definition_file::{DefinitionDialect, read_definition, read_unchecked_definition};
 use super::tools::{describe_edit_scope, describe_tools};
 use crate::config::{Environment, TrustStore};
 use crate::confirmations::ask_for_trust;
@@ -213,7 +213,7 @@ pub fn load_agents(
     }
     loaded.problems.extend(left_out.describe());
     for (name, text) in BUILT_IN_AGENTS {
-        match read_definition(text, name, DefinitionDialect::Own, &mut Vec::new()) {
+        match read_unchecked_definition(text, name, DefinitionDialect::Own, &mut Vec::new()) {
             Ok(definition) => loaded.add(definition, Vec::new(), AgentSource::BuiltIn),
             Err(error) => loaded.problems.push(format!("the built-in agent `{name}`: {error}")),
         }
@@ -374,6 +374,9 @@ mod tests {
         let place = Place::new();
         let loaded = place.load(false);
         assert_eq!(loaded.problems, Vec::<String>::new());
+        for agent in &loaded.agents {
+            agent.definition.check().unwrap();
+        }
         let names: Vec<&str> = loaded.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
         assert_eq!(names, ["investigator", "planner", "reviewer", "tester", "generalist"]);
         for agent in &loaded.agents {
