@@ -54,8 +54,8 @@ pub(super) enum DefinitionDialect {
     Other,
 }
 
-/// Reads and checks a definition. A definition without a name gets the file's stem. Parts of another
-/// product's file that have no effect here are named in `ignored`; in ours they are errors.
+/// Reads and checks a definition. A definition without a name gets the file's stem. Parts of
+/// another product's file that have no effect here are named in `ignored`; in ours they are errors.
 pub(super) fn read_definition(
     text: &str,
     stem: &str,
