@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use journeyman_agent::{CutOffPolicy, resume};
 use journeyman_protocol::RunOutcome;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tempfile::TempDir;
 
@@ -89,7 +90,9 @@ pub(crate) fn spawn(plan: &Plan) -> Child {
 pub(crate) fn wait(child: &mut Child) -> Result<ExitStatus, String> {
     let handle = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).unwrap();
     let most = Timespec { tv_sec: HANGS.as_secs().cast_signed(), tv_nsec: 0 };
-    if poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&most)).unwrap() == 0 {
+    // A signal of another test's child may come in between.
+    let ended = retry_on_intr(|| poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&most)));
+    if ended.unwrap() == 0 {
         child.kill().ok();
         child.wait().ok();
         return Err("a child hangs".to_owned());
