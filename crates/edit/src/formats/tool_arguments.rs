@@ -73,7 +73,7 @@ const MAX_WRAPPER_DEPTH: usize = 4;
 pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
     let reply = source.reply;
     let reading = ParsedReply { format: Some(Format::Tool), ..ParsedReply::default() };
-    let mut tool = ArgumentsReader { source, line: 1, reading };
+    let mut tool = ArgumentsReader { source, line: 1, all: false, reading };
     let mut prose: Vec<&str> = Vec::new();
     let calls = text_calls::read_named_calls(reply);
     if calls.iter().any(|call| text_calls::is_edit_arguments(&call.arguments)) {
@@ -179,6 +179,8 @@ fn read_paired_keys(object: &Map<String, Value>) -> Option<Map<String, Value>> {
 struct ArgumentsReader<'s, 'a> {
     source: &'s ReplySource<'a>,
     line: u32,
+    /// True if the arguments around the edits ask for all places.
+    all: bool,
     reading: ParsedReply,
 }
 
@@ -233,32 +235,6 @@ impl ArgumentsReader<'_, '_> {
         }
     }
 
-    /// Takes in a list of edits, of which all places are meant if the arguments around it say so.
-    fn read_list_of(
-        &mut self,
-        object: &Map<String, Value>,
-        list: &[Value],
-        path: Option<&str>,
-        depth: usize,
-    ) {
-        match self.bool_argument(object, &REPLACE_ALL_KEYS, path) {
-            Ok(Some(true)) => {
-                let with_all = |item: &Value| match item {
-                    Value::Object(own) if first_present_key(own, &REPLACE_ALL_KEYS).is_none() => {
-                        let mut own = own.clone();
-                        own.insert("replace_all".to_owned(), Value::Bool(true));
-                        Value::Object(own)
-                    }
-                    other => other.clone(),
-                };
-                let list: Vec<Value> = list.iter().take(MAX_BLOCKS + 1).map(with_all).collect();
-                self.read_list(&list, path, depth);
-            }
-            Ok(_) => self.read_list(list, path, depth),
-            Err(()) => {}
-        }
-    }
-
     fn read_list(&mut self, list: &[Value], outer: Option<&str>, depth: usize) {
         if list.is_empty() {
             return self.add_malformed(outer, "the list of edits is empty");
@@ -286,14 +262,19 @@ impl ArgumentsReader<'_, '_> {
                     format!("it has both \"{key}\" and a search text: give one of them"),
                 );
             }
-            return match edits {
-                Value::Array(list) => self.read_list_of(object, list, path, depth),
+            let Ok(all) = self.bool_argument(object, &REPLACE_ALL_KEYS, path) else { return };
+            let all = all.unwrap_or(self.all);
+            let outer = std::mem::replace(&mut self.all, all);
+            match edits {
+                Value::Array(list) => self.read_list(list, path, depth),
                 Value::String(_) | Value::Object(_) => self.read_value(edits, path, depth + 1),
                 other => self.add_malformed(
                     path,
                     format!("\"{key}\" has to be a list of edits, not {}", json_type_name(other)),
                 ),
-            };
+            }
+            self.all = outer;
+            return;
         }
         let bare = !has(&OLD_TEXT_KEYS)
             && !has(&NEW_TEXT_KEYS)
@@ -612,7 +593,7 @@ impl ArgumentsReader<'_, '_> {
         if let Some(all) = self.bool_argument(object, &REPLACE_ALL_KEYS, path)? {
             return Ok(all);
         }
-        Ok(self.number_argument(object, &COUNT_KEYS, path)?.is_some_and(|count| count > 1))
+        Ok(self.all || self.number_argument(object, &COUNT_KEYS, path)?.is_some_and(|count| count > 1))
     }
 }
 
