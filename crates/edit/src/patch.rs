@@ -471,6 +471,10 @@ impl HunkPlacer<'_, '_> {
             let difference = "the hunk's old side is only a part of the line there".to_owned();
             return Err(Refusal::GuardedMismatch { line: placed.line, difference });
         }
+        if !placed.pieces.iter().all(|(span, _)| self.is_whole_lines(span)) {
+            let difference = "a line of the hunk is only a part of the line there".to_owned();
+            return Err(Refusal::GuardedMismatch { line: placed.line, difference });
+        }
         // A patch's line is one line: an escaped line break in it is text, whatever else is
         // escaped.
         let breaks = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
@@ -482,6 +486,19 @@ impl HunkPlacer<'_, '_> {
             return Err(Refusal::Malformed { message: message.to_owned() });
         }
         Ok(placed)
+    }
+
+    /// Returns true if a range is whole lines but for blanks, as a patch's lines are. It may begin
+    /// or end with a line break.
+    fn is_whole_lines(&self, span: &Range<usize>) -> bool {
+        let breaks = ['\n', '\r'];
+        let found = self.text.get(span.clone()).unwrap_or_default();
+        let head = self.text.get(..span.start).and_then(|before| before.rsplit(breaks).next());
+        let tail = self.text.get(span.end..).and_then(|after| after.split(breaks).next());
+        let is_blank = |part: Option<&str>| {
+            part.is_none_or(|part| part.trim_start_matches('\u{feff}').trim().is_empty())
+        };
+        (found.starts_with(breaks) || is_blank(head)) && (found.ends_with(breaks) || is_blank(tail))
     }
 
     fn begins_line(&self, at: usize) -> bool {

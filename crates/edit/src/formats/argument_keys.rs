@@ -1,5 +1,7 @@
 //! The keys of edit tools' arguments, in the spellings of the known tools.
 
+use serde_json::{Map, Value};
+
 pub(crate) const PATH_KEYS: [&str; 10] = [
     "path",
     "file_path",
@@ -41,12 +43,32 @@ pub(crate) const NEW_TEXT_KEYS: [&str; 10] = [
 
 pub(crate) const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
 
+/// Parts of keys that ask for all places, in small letters without underscores.
+const REPLACE_ALL_KEY_PARTS: [&str; 3] = ["replaceall", "allowmultiple", "alloccurrences"];
+/// Names of the text that goes and of the one that comes, which only together tell an edit.
+const TEXT_KEY_PAIRS: [(&str, &str); 12] = [
+    ("before", "after"),
+    ("old", "new"),
+    ("original", "new"),
+    ("original", "modified"),
+    ("original", "updated"),
+    ("original", "replacement"),
+    ("find", "replace"),
+    ("search", "replace"),
+    ("target", "replacement"),
+    ("find", "replacement"),
+    ("find", "with"),
+    ("replace", "with"),
+];
+/// Ends of such names, without their underscores.
+const TEXT_KEY_ENDS: [&str; 7] = ["string", "str", "text", "content", "code", "snippet", "lines"];
 /// Returns true if a text has a key that the arguments of edit tools have.
 pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
     let names = [
         "\"old_string\"",
         "\"oldString\"",
         "\"old_str\"",
+        "\"oldStr\"",
         "\"old\"",
         "\"oldText\"",
         "\"old_text\"",
@@ -63,4 +85,46 @@ pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
     ];
     let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
     names.into_iter().any(has)
+}
+
+/// The arguments with the usual keys, where the two texts have other names that belong together:
+/// `before` and `after`, `find` and `replace`, `original_content` and `new_content`. Any of these
+/// alone may say something else, such as where a text goes.
+pub(super) fn read_paired_keys(object: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
+    if has(&OLD_TEXT_KEYS) {
+        return None;
+    }
+    let stem = |key: &str| -> String {
+        let plain = plain_key(key);
+        let name =
+            TEXT_KEY_ENDS.iter().find_map(|end| plain.strip_suffix(end)).filter(|name| !name.is_empty());
+        name.unwrap_or(&plain).to_owned()
+    };
+    let texts = object.iter().filter(|(_, value)| value.is_string());
+    let texts: Vec<(String, &Value)> = texts.map(|(key, value)| (stem(key), value)).collect();
+    let mut pairs = TEXT_KEY_PAIRS.iter().filter_map(|(old, new)| {
+        let find = |wanted: &str| texts.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
+        Some((find(old)?, find(new)?))
+    });
+    let ((old, new), None) = (pairs.next()?, pairs.next()) else { return None };
+    let mut usual = object.clone();
+    usual.insert("old_string".to_owned(), old.clone());
+    usual.insert("new_string".to_owned(), new.clone());
+    Some(usual)
+}
+
+/// Returns the keys of an object whose names in small letters without underscores fit.
+pub(super) fn keys_where(object: &Map<String, Value>, fits: impl Fn(&str) -> bool) -> Vec<&str> {
+    object.keys().map(String::as_str).filter(|key| fits(&plain_key(key))).collect()
+}
+
+/// Returns the keys that ask for all places.
+pub(super) fn replace_all_keys(object: &Map<String, Value>) -> Vec<&str> {
+    keys_where(object, |key| key == "all" || REPLACE_ALL_KEY_PARTS.iter().any(|part| key.contains(part)))
+}
+
+/// Returns a key in small letters without underscores.
+fn plain_key(key: &str) -> String {
+    key.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect()
 }

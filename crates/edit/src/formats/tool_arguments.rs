@@ -6,25 +6,19 @@ use serde_json::{Map, Value};
 
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::argument_keys::{
-    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, has_tool_argument_keys,
+    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, has_tool_argument_keys, keys_where,
+    read_paired_keys, replace_all_keys,
 };
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
-use crate::formats::{Format, ParsedReply, ReplySource, paths, strip_fence, text_calls, whole_files};
+use crate::formats::{
+    Format, ParsedReply, ReplySource, detect, paths, search_replace, strip_fence, text_calls, udiff, v4a,
+    whole_files,
+};
 use crate::lines::line_at;
 
-const REPLACE_ALL_KEYS: [&str; 7] = [
-    "replace_all",
-    "replaceAll",
-    "allow_multiple",
-    "allowMultiple",
-    "all",
-    "all_occurrences",
-    "allOccurrences",
-];
 const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
-const LINE_HINT_KEYS: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
 const EDIT_LIST_KEYS: [&str; 6] = ["edits", "edit", "replacements", "changes", "operations", "patches"];
 /// Keys that say where in a file a text goes: it is no whole file then.
 const PLACE_KEYS: [&str; 18] = [
@@ -47,23 +41,6 @@ const PLACE_KEYS: [&str; 18] = [
     "position",
     "offset",
 ];
-/// Names of the text that goes and of the one that comes, which only together tell an edit.
-const TEXT_KEY_PAIRS: [(&str, &str); 12] = [
-    ("before", "after"),
-    ("old", "new"),
-    ("original", "new"),
-    ("original", "modified"),
-    ("original", "updated"),
-    ("original", "replacement"),
-    ("find", "replace"),
-    ("search", "replace"),
-    ("target", "replacement"),
-    ("find", "replacement"),
-    ("find", "with"),
-    ("replace", "with"),
-];
-/// Ends of such names, without their underscores.
-const TEXT_KEY_ENDS: [&str; 7] = ["string", "str", "text", "content", "code", "snippet", "lines"];
 /// Keys under which calls carry their arguments one level deeper.
 const WRAPPER_KEYS: [&str; 6] = ["arguments", "input", "parameters", "params", "args", "function"];
 /// Arguments wrapped more often than this are not arguments.
@@ -149,31 +126,41 @@ fn looks_like_arguments(text: &str) -> bool {
     inner.starts_with(['"', '{'])
 }
 
-/// The arguments with the usual keys, where the two texts have other names that belong together:
-/// `before` and `after`, `find` and `replace`, `original_content` and `new_content`. Any of these
-/// alone may say something else, such as where a text goes.
-fn read_paired_keys(object: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
-    if has(&OLD_TEXT_KEYS) {
-        return None;
-    }
-    let stem = |key: &str| -> String {
-        let plain: String = key.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect();
-        let name =
-            TEXT_KEY_ENDS.iter().find_map(|end| plain.strip_suffix(end)).filter(|name| !name.is_empty());
-        name.unwrap_or(&plain).to_owned()
+/// Edits in an argument of any name.
+enum NestedEdits<'v> {
+    /// An edit, or a list of edits, as a value or as its JSON text.
+    Value(&'v Value),
+    /// Text in a format with marks.
+    Text(&'v str, Format),
+}
+
+/// Returns the only argument that holds edits, where none has a name that is known.
+fn find_nested_edits(object: &Map<String, Value>) -> Option<NestedEdits<'_>> {
+    let is_edit = |value: &Value| match value {
+        Value::Object(edit) => {
+            let has = |keys: &[&str]| keys.iter().any(|key| edit.contains_key(*key));
+            has(&OLD_TEXT_KEYS) && has(&NEW_TEXT_KEYS) || read_paired_keys(edit).is_some()
+        }
+        _ => false,
     };
-    let texts = object.iter().filter(|(_, value)| value.is_string());
-    let texts: Vec<(String, &Value)> = texts.map(|(key, value)| (stem(key), value)).collect();
-    let mut pairs = TEXT_KEY_PAIRS.iter().filter_map(|(old, new)| {
-        let find = |wanted: &str| texts.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
-        Some((find(old)?, find(new)?))
+    let holds_edits = |value: &Value| match value {
+        Value::Array(list) => !list.is_empty() && list.iter().all(is_edit),
+        other => is_edit(other),
+    };
+    let others = object.iter().filter(|(key, _)| !PATH_KEYS.contains(&key.as_str()));
+    let mut nested = others.filter_map(|(_, value)| match value {
+        Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
+            let holds = parse_json_leniently(text.trim()).is_ok_and(|inner| holds_edits(&inner));
+            holds.then_some(NestedEdits::Value(value))
+        }
+        Value::String(text) => {
+            let format = detect(text)
+                .filter(|format| matches!(format, Format::Blocks | Format::Udiff | Format::Patch));
+            format.map(|format| NestedEdits::Text(text, format))
+        }
+        other => holds_edits(other).then_some(NestedEdits::Value(other)),
     });
-    let ((old, new), None) = (pairs.next()?, pairs.next()) else { return None };
-    let mut usual = object.clone();
-    usual.insert("old_string".to_owned(), old.clone());
-    usual.insert("new_string".to_owned(), new.clone());
-    Some(usual)
+    nested.next().filter(|_| nested.next().is_none())
 }
 
 struct ArgumentsReader<'s, 'a> {
@@ -262,7 +249,7 @@ impl ArgumentsReader<'_, '_> {
                     format!("it has both \"{key}\" and a search text: give one of them"),
                 );
             }
-            let Ok(all) = self.bool_argument(object, &REPLACE_ALL_KEYS, path) else { return };
+            let Ok(all) = self.bool_argument(object, &replace_all_keys(object), path) else { return };
             let all = all.unwrap_or(self.all);
             let outer = std::mem::replace(&mut self.all, all);
             match edits {
@@ -286,6 +273,12 @@ impl ArgumentsReader<'_, '_> {
         {
             return self.read_value(inner, path, depth + 1);
         }
+        if bare && let Some(nested) = find_nested_edits(object) {
+            return match nested {
+                NestedEdits::Value(value) => self.read_value(value, path, depth + 1),
+                NestedEdits::Text(text, format) => self.read_text(text, format, path),
+            };
+        }
         // A sketch of the file in which remarks stand for what stays.
         if let (Some(Value::String(sketch)), Some(named)) = (object.get("code_edit"), path) {
             return match paths::resolve_path(named, self.source) {
@@ -297,6 +290,24 @@ impl ArgumentsReader<'_, '_> {
         if let Ok(op) = self.read_edit_op(object, path) {
             self.push_edit(given.as_deref(), op);
         }
+    }
+
+    /// Reads the edits in a text argument, as if the text were the reply.
+    fn read_text(&mut self, text: &str, format: Format, named: Option<&str>) {
+        let path = match named.map(|named| (named, paths::resolve_path(named, self.source))) {
+            Some((named, Err(why))) => return self.add_problem(ProblemKind::Path, Some(named), why),
+            Some((_, Ok(path))) => Some(path),
+            None => self.source.path.cloned(),
+        };
+        let source = ReplySource { reply: text, path: path.as_ref(), finished: true, ..*self.source };
+        let ParsedReply { edits, problems, .. } = match format {
+            Format::Udiff => udiff::read(&source),
+            Format::Patch => v4a::read(&source),
+            _ => search_replace::read(&source),
+        };
+        self.reading.edits.extend(edits);
+        let line = self.line;
+        self.reading.problems.extend(problems.into_iter().map(|problem| BlockProblem { line, ..problem }));
     }
 
     /// The edit of an object; a problem is told where it has none.
@@ -585,12 +596,13 @@ impl ArgumentsReader<'_, '_> {
         object: &Map<String, Value>,
         path: Option<&str>,
     ) -> Result<Option<u32>, ()> {
-        Ok(self.number_argument(object, &LINE_HINT_KEYS, path)?.filter(|&line| line > 0))
+        let keys = keys_where(object, |key| key == "near" || key == "linehint" || key.ends_with("startline"));
+        Ok(self.number_argument(object, &keys, path)?.filter(|&line| line > 0))
     }
 
     /// Every place, or the only one. A count of more than one asks for all of them.
     fn replace_all_argument(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<bool, ()> {
-        if let Some(all) = self.bool_argument(object, &REPLACE_ALL_KEYS, path)? {
+        if let Some(all) = self.bool_argument(object, &replace_all_keys(object), path)? {
             return Ok(all);
         }
         Ok(self.all || self.number_argument(object, &COUNT_KEYS, path)?.is_some_and(|count| count > 1))

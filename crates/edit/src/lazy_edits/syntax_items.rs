@@ -15,6 +15,9 @@ pub(super) const KEEP_STAND_IN: &str = "__jm_remark_keep__";
 /// The same for a remark that says that code goes.
 pub(super) const REMOVE_STAND_IN: &str = "__jm_remark_gone__";
 
+/// A definition with Python's decorators. What it holds is its parent's: the other side may have
+/// the definition without them.
+const DECORATED_KIND: &str = "decorated_definition";
 /// Lists without brackets of their own: what they hold is their parent's.
 const UNBRACKETED_LIST_KINDS: [&str; 8] = [
     "statement_list",
@@ -117,7 +120,9 @@ fn flat_children<'t>(node: Node<'t>, out: &mut Vec<(Node<'t>, Option<u16>)>) {
     loop {
         let child = cursor.node();
         let brackets = child.child(0).is_some_and(|first| matches!(first.kind(), "{" | "(" | "["));
-        let open = UNBRACKETED_LIST_KINDS.contains(&child.kind()) || (child.kind() == "block" && !brackets);
+        let open = UNBRACKETED_LIST_KINDS.contains(&child.kind())
+            || child.kind() == DECORATED_KIND
+            || (child.kind() == "block" && !brackets);
         if open && child.child_count() > 0 {
             flat_children(child, out);
         } else if child.end_byte() > child.start_byte() {
@@ -192,10 +197,16 @@ pub(super) fn trimmed_range(side: &ParsedSide<'_>, node: Node<'_>) -> Range<usiz
 /// Returns a node's name, and true if the node is a definition.
 fn name_of_node(side: &ParsedSide<'_>, node: Node<'_>) -> (Option<String>, bool) {
     let range = trimmed_range(side, node);
-    let own = side.labels.get(&(range.start, range.end)).or_else(|| {
+    let with_decorators = || {
+        let parent = node.parent().filter(|parent| parent.kind() == DECORATED_KIND)?;
+        let range = trimmed_range(side, parent);
+        side.labels.get(&(range.start, range.end))
+    };
+    let with_semicolon = || {
         let next = node.next_sibling().filter(|next| next.kind() == ";")?;
         side.labels.get(&(range.start, next.end_byte()))
-    });
+    };
+    let own = side.labels.get(&(range.start, range.end)).or_else(with_semicolon).or_else(with_decorators);
     if let Some((kind, name)) = own {
         let definition = !matches!(kind, SymbolKind::Variable | SymbolKind::Constant | SymbolKind::Key);
         return (Some(name.clone()), definition);

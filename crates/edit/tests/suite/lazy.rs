@@ -489,3 +489,15 @@ fn tests_go_by_their_titles() {
     let changed = case("tests something", "props.other");
     assert_eq!(merged("foo.test.js", &text, &file(&format!("{changed}{remark}"))), file(&changed));
 }
+
+#[test]
+fn a_decorator_comes_to_what_has_none() {
+    let file =
+        "def area(n):\n    if n < 1:\n        return 0\n    return n * n\n\n\ndef other():\n    pass\n";
+    let content =
+        "@lru_cache(maxsize=8)\ndef area(n):\n    if n < 1:\n        return 0\n    # ... existing code ...\n";
+    let decorated = format!("@lru_cache(maxsize=8)\n{file}");
+    assert_eq!(merged("area.py", file, content), decorated);
+    let without = "def area(n):\n    if n < 2:\n        return 0\n    # ... existing code ...\n";
+    assert_eq!(merged("area.py", &decorated, without), decorated.replace("n < 1", "n < 2"), "it stays");
+}

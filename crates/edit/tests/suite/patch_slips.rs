@@ -197,3 +197,17 @@ fn a_new_file_may_have_hunk_headers_and_a_blank_before_each_line() {
         assert_eq!(made, [(&path, Some("def f():\n    pass\n"))], "{body}");
     }
 }
+
+#[test]
+fn a_line_of_a_patch_is_no_part_of_a_line() {
+    for (format, reply) in [
+        (Format::Patch, "*** Begin Patch\n*** Update File: f.txt\n@@\n-target\n+new\n*** End Patch"),
+        (Format::Udiff, "--- f.txt\n+++ f.txt\n@@ -1 +1 @@\n-target\n+new\n"),
+    ] {
+        let refused = after(format, "f.txt", "prefix_target\n", reply).unwrap_err();
+        assert!(refused.contains("only a part of the line"), "{refused}");
+        for before in ["target\n", "\u{feff}target\n", "  target \n", "a\ntarget"] {
+            assert!(after(format, "f.txt", before, reply).is_ok(), "{before:?}");
+        }
+    }
+}

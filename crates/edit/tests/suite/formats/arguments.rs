@@ -110,6 +110,33 @@ fn whole_files_insertions_and_symbols() {
 }
 
 #[test]
+fn edits_are_found_under_keys_of_any_name() {
+    let one = || vec![plain("x", "y", false, None)];
+    let near = |line| vec![plain("x", "y", false, Some(line))];
+    let block = r"<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n";
+    same(vec![
+        (r#"{"path": "a.rs", "diffs": [{"oldStr": "x", "newStr": "y"}]}"#, one()),
+        (r#"{"path": "a.rs", "diff": [{"search": "x", "replace": "y"}], "explanation": "why"}"#, one()),
+        (r#"{"path": "a.rs", "operation": {"command": "update", "oldStr": "x", "newStr": "y"}}"#, one()),
+        (r#"{"path": "a.rs", "edits_json": "[{\"old_string\": \"x\", \"new_string\": \"y\"}]"}"#, one()),
+        (
+            r#"{"path": "a.rs", "oldString": "x", "newString": "y", "shouldReplaceAll": true}"#,
+            vec![plain("x", "y", true, None)],
+        ),
+        (r#"{"path": "a.rs", "edits": [{"old_str": "x", "new_str": "y", "old_StrStartLine": 4}]}"#, near(4)),
+    ]);
+    let reply = format!(r#"{{"path": "a.rs", "percentage": 10, "blocks": "{block}"}}"#);
+    let [edit] = &reading(&reply, Some(Format::Tool), None, true).edits[..] else { panic!("{reply}") };
+    assert!(
+        matches!(&edit.ops[..], [EditOp::Replace(Replace { search, .. })] if search.contains('x')),
+        "{edit:?}"
+    );
+    // Two arguments could be meant.
+    let two = format!(r#"{{"path": "a.rs", "blocks": "{block}", "others": "{block}"}}"#);
+    assert_eq!(reading(&two, Some(Format::Tool), None, true).edits, []);
+}
+
+#[test]
 fn what_arguments_are_refused_for() {
     let cases = [
         (r#"{"path": 5, "old_string": "x", "new_string": "y"}"#, "\"path\" has to be a string, not a number"),
