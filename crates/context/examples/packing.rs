@@ -43,11 +43,9 @@ const MAX_BYTES: u64 = 1_000_000;
 /// system prompt and tools take this many tokens.
 const WINDOWS: [u64; 4] = [8_000, 32_000, 128_000, 200_000];
 const FIXED: u64 = 4_000;
-/// Rooms, in tokens, for the question how many reach the other's recall.
-const ROOMS: [u64; 20] = [
-    700, 1_000, 1_500, 2_000, 3_000, 4_500, 6_000, 7_500, 9_000, 12_000, 15_000, 18_000, 24_000, 32_000,
-    40_000, 60_000, 80_000, 120_000, 160_000, 240_000,
-];
+/// Rooms, in tokens, for the question how many reach the other's recall: from the first to the last,
+/// each by this factor larger than the one before.
+const ROOMS: (f64, f64, f64) = (700.0, 260_000.0, 1.15);
 /// Tokens of a file in the second baseline.
 const HEAD_AND_TAIL: Tokens = Tokens(1_000);
 /// Files of a baseline's ranking.
@@ -72,6 +70,13 @@ fn main() {
         ["speed"] => measure_speed(),
         _ => panic!("packing rows ROWS MIRROR [--limit N] [--half tuning|other] | packing speed"),
     }
+}
+
+/// Returns the rooms of [`ROOMS`].
+fn rooms() -> impl Iterator<Item = u64> {
+    let (first, last, factor) = ROOMS;
+    std::iter::successors(Some(first), move |room| Some(room * factor).filter(|next| *next <= last))
+        .map(|room| room as u64)
 }
 
 /// Sums over rows.
@@ -149,7 +154,7 @@ fn measure_rows(rows: &Path, mirror: &Path, limit: usize, half: Option<usize>) {
     if !missing.is_empty() {
         println!("the mirror lacks {} repositories: {}", missing.len(), missing.join(", "));
     }
-    for ((window, name), score) in &scores {
+    for ((window, name), score) in scores.iter().filter(|((_, name), _)| !name.ends_with("by room")) {
         score.print(*window, name);
     }
     compare_tokens(&scores);
@@ -236,7 +241,7 @@ fn measure_repository(
         let measured = measure_files(&ranked, &read);
         let mut code = found.clone();
         code.candidates.retain(|candidate| candidate.category == ContextCategory::RelatedCode);
-        for room in ROOMS {
+        for room in rooms() {
             let (shown, tokens) = pack(&found, Tokens(room));
             scores.entry((room, "packed by room")).or_default().add(&row, &shown, tokens);
             let (shown, tokens) = pack(&code, Tokens(room));
@@ -292,7 +297,7 @@ fn pack(found: &GatheredContext, room: Tokens) -> (BTreeMap<String, BTreeSet<u32
 
 /// Returns the files of a ranking with their tokens and lines, as many as fit any room.
 fn measure_files(ranked: &[RelPath], read: &dyn Fn(&RelPath) -> Option<String>) -> Vec<(String, u64, u32)> {
-    let most = ROOMS.into_iter().chain(WINDOWS).max().unwrap_or(0);
+    let most = rooms().chain(WINDOWS).max().unwrap_or(0);
     let mut spent = 0;
     let measured = ranked.iter().filter_map(|path| {
         let text = read(path)?;

@@ -30,12 +30,13 @@ const MAX_NAMED_FILE_TOKENS: Tokens = Tokens(4_000);
 /// Of the map's budget, in hundredths: what files define that an index finds for the task. What
 /// they don't need is for paths.
 const OUTLINES_PERCENT: u64 = 60;
-/// Shares of what task and system prompt leave, in hundredths: instructions, the map, files that
-/// the task names, and what an index finds. The rest is a reserve for what estimates miss.
+/// Shares of what task and system prompt leave, in hundredths: at most for instructions, the map
+/// and files that the task names; what an index finds has all that these leave, but for a reserve
+/// for what estimates miss.
 const INSTRUCTIONS_PERCENT: u64 = 30;
 const MAP_PERCENT: u64 = 15;
 const NAMED_FILES_PERCENT: u64 = 50;
-const FOUND_PASSAGES_PERCENT: u64 = 25;
+const RESERVE_PERCENT: u64 = 10;
 /// Maximum tokens of the notes about commits.
 const MAX_COMMIT_NOTES_TOKENS: Tokens = Tokens(400);
 /// A larger file is only pointed at, in bytes.
@@ -281,8 +282,7 @@ pub fn pack_first_request(inputs: &FirstRequestInputs<'_>) -> Result<PackedReque
     let room = remaining(&message).min(MAX_COMMIT_NOTES_TOKENS);
     push_commits(&mut message, inputs, room, &mut report);
     if let Some(found) = inputs.found {
-        // What the parts before leave, but no more than the share.
-        let room = remaining(&message).min(Tokens(left * FOUND_PASSAGES_PERCENT / 100));
+        let room = Tokens(remaining(&message).0.saturating_sub(left * RESERVE_PERCENT / 100));
         push_found_passages(&mut message, found, &named, room, &mut report);
     }
     message.push_str(&end);

@@ -1,6 +1,10 @@
 //! Division of a model's window among the parts of a request and the reply.
 
-use journeyman_protocol::{ContextCategory, ContextShare, LimitSource, ModelLimits, Tokens};
+use journeyman_protocol::{
+    ContextCategory, ContextShare, LimitSource, ModelLimits, TokenCounter as _, Tokens,
+};
+
+use crate::TokenEstimator;
 
 /// Part of the window that is kept for the reply, in hundredths, if the output limit isn't lower.
 const REPLY_PERCENT: u64 = 20;
@@ -29,14 +33,16 @@ impl WindowBudget {
         Self { window: limits.window, input: limits.input_limit(reply), is_known }
     }
 
-    /// Returns the budget of system prompt and first message: the configured one, but no more than
-    /// a part of a known window.
+    /// Returns the budget of system prompt and first message for a task: the configured one, but no
+    /// more than a part of the window. An assumed window bounds what comes to a task, not the task.
     #[must_use]
-    pub fn first_context(&self, configured: Tokens) -> Tokens {
-        if !self.is_known {
-            return configured;
+    pub fn first_context(&self, configured: Tokens, task: &str) -> Tokens {
+        let share = Tokens(self.window.0.saturating_mul(FIRST_CONTEXT_PERCENT) / 100);
+        if self.is_known {
+            return configured.min(share);
         }
-        configured.min(Tokens(self.window.0.saturating_mul(FIRST_CONTEXT_PERCENT) / 100))
+        let beside_task = TokenEstimator.count(task) + Tokens(share.0 / 2);
+        configured.min(share.max(beside_task))
     }
 
     /// Adds to the shares of the first context what else the window is for: tools, the reply, and
@@ -75,11 +81,22 @@ mod tests {
     }
 
     #[test]
+    fn an_assumed_window_bounds_the_context_and_not_the_task() {
+        let budget = WindowBudget::new(&ModelLimits::conservative_default(true), None);
+        let share = Tokens(budget.window.0 * FIRST_CONTEXT_PERCENT / 100);
+        assert_eq!(budget.first_context(Tokens(20_000), "task"), share);
+        let long = "a long task with many words ".repeat(1_000);
+        let with_task = budget.first_context(Tokens(20_000), &long);
+        assert_eq!(with_task, TokenEstimator.count(&long) + Tokens(share.0 / 2));
+        assert_eq!(budget.first_context(Tokens(2_000), &long), Tokens(2_000));
+    }
+
+    #[test]
     fn every_token_of_the_window_has_a_category() {
         let mut limits = ModelLimits::conservative_default(false);
         limits.set_window(Tokens(40_000), LimitSource::Configured);
         let budget = WindowBudget::new(&limits, None);
-        assert_eq!(budget.first_context(Tokens(20_000)), Tokens(18_000));
+        assert_eq!(budget.first_context(Tokens(20_000), "task"), Tokens(18_000));
         let task = ContextShare { category: ContextCategory::Task, tokens: Tokens(500), budget: Tokens(500) };
         let shares = budget.divide(vec![task], Tokens(1_500));
         let used: Tokens = shares.iter().map(|share| share.tokens).sum();

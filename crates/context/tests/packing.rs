@@ -202,6 +202,26 @@ fn instructions_of_all_products_once_each() {
 }
 
 #[test]
+fn instructions_that_are_told_are_not_imported_again() {
+    let project = Project::new(&[
+        ("AGENTS.md", "Rule one.\n"),
+        ("CLAUDE.md", "@AGENTS.md\n@other.md\nRule two.\n"),
+        ("other.md", "@CLAUDE.md\nRule three.\n"),
+    ]);
+    let message = project.pack_with(|_| {}).unwrap().message;
+    for rule in ["Rule one.", "Rule two.", "Rule three."] {
+        assert_eq!(message.matches(rule).count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn of_instructions_of_any_length_head_and_tail_stay() {
+    let text = format!("First rule.\n{}Last rule.\n", "A line of a rule.\n".repeat(80_000));
+    let message = Project::new(&[("AGENTS.md", &text)]).pack_with(|_| {}).unwrap().message;
+    assert!(message.contains("First rule.\n") && message.contains("Last rule.\n"), "{}", message.len());
+}
+
+#[test]
 fn large_things_are_cut_to_the_budget() {
     let manual: String = (0..6_000).map(|n| format!("Rule {n}: be careful with number {n}.\n")).collect();
     let source: String = (0..6_000).map(|n| format!("let value_{n} = {n};\n")).collect();

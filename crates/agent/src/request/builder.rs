@@ -99,7 +99,7 @@ impl RequestBuilder {
             tools: &tools,
             today: &cx.settings.today,
             platform: &cx.settings.platform,
-            budget: window_budget(cx).first_context(cx.settings.context_budget),
+            budget: window_budget(cx).first_context(cx.settings.context_budget, task),
         })?;
         let system = system_parts(cx, packed.system);
         let message = cx.redactor.redact(&packed.message).into_owned();

@@ -20,6 +20,20 @@ fn shop() -> House {
 }
 
 #[test]
+fn a_window_and_a_model_that_no_plan_can_be_for_are_told() {
+    let house = shop();
+    for window in ["1", "500", "1000000000"] {
+        house
+            .jm(&["context", "--window", window, "open_shop"])
+            .run()
+            .expect(2)
+            .says(&["no model has one under"]);
+    }
+    let wrong = house.jm(&["context", "open_shop"]).env("JM_MODEL", "nosuch/zzz");
+    wrong.run().expect(2).says(&["nosuch"]);
+}
+
+#[test]
 fn the_plan_says_what_is_in_and_why() {
     let house = shop();
     let task = "open_shop accepts a wooden key";

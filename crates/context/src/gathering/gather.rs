@@ -12,9 +12,12 @@ use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{ContextCategory, RelPath};
 
 use super::indexed_files::IndexedFileReader;
-use super::likelihood::{DEFINITION_COEFFICIENT, PassageFeatures, USE_COEFFICIENT, file_weight};
+use super::likelihood::{
+    DEFINITION_COEFFICIENT, FileFeatures, PassageFeatures, USE_COEFFICIENT, pairs_factor,
+};
 use super::names::code_names;
 use super::sources::ContextSources;
+use super::task_terms::{FoundTerms, TaskTerms, TermRarity, code_bytes};
 use crate::line_commits::short_id;
 use crate::outlines::{FileOutline, Signature};
 use crate::packing::{CandidateReason, ContextCandidate, Texts};
@@ -115,10 +118,10 @@ pub fn gather(task: &str, sources: &ContextSources<'_>) -> Option<GatheredContex
         candidates: Vec::new(),
     };
     gathering.find_name_places(task);
-    gathering.weigh_found(&answer.files, &asked);
+    gathering.weigh_found(task, &answer.files, &asked);
     gathering.weigh_neighbours(&asked);
     gathering.weigh_named(asked.len());
-    gathering.add_candidates();
+    gathering.add_candidates(task);
     let (files, outlines) = gathering.outline_best_files(task, &asked);
     let commits = sources.history.map(|history| commits_of_hits(history, &answer.files)).unwrap_or_default();
     let Gatherer { candidates, reader, .. } = gathering;
@@ -157,22 +160,54 @@ impl NamePlace {
 struct WeighedFile {
     file: u32,
     category: ContextCategory,
-    /// Its weight among all files.
+    /// Its weight among all files, without what its text has of the task.
     weight: f64,
     /// The reason for passages without a name of the task; `None` if those are no candidates.
     reason: Option<CandidateReason>,
 }
 
+/// A passage of a file, with what it has of the task.
+struct Passage {
+    lines: Range<u32>,
+    /// Signs of it; pairs once it is known how rare each is.
+    features: PassageFeatures,
+    found: FoundTerms,
+    /// The best reason of the names in it.
+    reason: Option<CandidateReason>,
+}
+
+/// A file whose passages were read.
+struct ReadFile {
+    path: RelPath,
+    from: WeighedFile,
+    passages: Vec<Passage>,
+}
+
+impl ReadFile {
+    /// Returns the greatest rarity of a passage's pairs.
+    fn best_pairs(&self) -> f64 {
+        self.passages.iter().map(|passage| passage.features.pairs).fold(0.0, f64::max)
+    }
+}
+
 impl Gatherer<'_> {
     /// Weighs the files that the search found.
-    fn weigh_found(&mut self, hits: &[FileHit], asked: &[(u32, f64)]) {
+    fn weigh_found(&mut self, task: &str, hits: &[FileHit], asked: &[(u32, f64)]) {
         let mut place = 0;
         for (hit, (file, share)) in hits.iter().zip(asked) {
             if *share < MIN_SCORE_SHARE {
                 break;
             }
             let Some((category, factor)) = self.purpose(*file) else { continue };
-            let weight = factor * file_weight(Some(hit), *share, place, self.defines_name(*file));
+            let name = hit.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            let features = FileFeatures {
+                hit: Some(hit),
+                share: *share,
+                place,
+                defines: self.defines_name(*file),
+                named: std::str::from_utf8(name).is_ok_and(|name| has_file_name(task, name)),
+            };
+            let weight = factor * features.weight();
             self.files.push(WeighedFile {
                 file: *file,
                 category,
@@ -196,29 +231,47 @@ impl Gatherer<'_> {
         let others: Vec<u32> = self.names.keys().copied().filter(|file| !known.contains(file)).collect();
         for file in others {
             let Some((category, factor)) = self.purpose(file) else { continue };
-            let weight = factor * file_weight(None, 0.0, place, self.defines_name(file));
+            let features =
+                FileFeatures { place, defines: self.defines_name(file), ..FileFeatures::default() };
+            let weight = factor * features.weight();
             self.files.push(WeighedFile { file, category, weight, reason: None });
         }
     }
 
     /// Makes candidates of the passages, those of the likeliest files first.
-    fn add_candidates(&mut self) {
+    fn add_candidates(&mut self, task: &str) {
         let mut files = std::mem::take(&mut self.files);
-        files.sort_by(|one, other| other.weight.total_cmp(&one.weight).then(one.file.cmp(&other.file)));
-        let code = files.iter().filter(|one| one.category == ContextCategory::RelatedCode);
-        let of_code: f64 = code.map(|one| one.weight).sum();
+        let by_weight = |one: &WeighedFile, other: &WeighedFile| {
+            other.weight.total_cmp(&one.weight).then(one.file.cmp(&other.file))
+        };
+        files.sort_by(by_weight);
+        let terms = TaskTerms::new(task);
+        let mut files: Vec<ReadFile> =
+            files.into_iter().filter_map(|from| self.read_passages(from, &terms)).collect();
+        let mut rarity = TermRarity::default();
+        files.iter().flat_map(|file| &file.passages).for_each(|passage| rarity.add(&passage.found));
+        for passage in files.iter_mut().flat_map(|file| &mut file.passages) {
+            passage.features.pairs = rarity.of_pairs(&passage.found);
+        }
+        let best = files.iter().map(ReadFile::best_pairs).fold(f64::MIN_POSITIVE, f64::max);
+        for file in &mut files {
+            file.from.weight *= pairs_factor(file.best_pairs() / best);
+        }
+        files.sort_by(|one, other| by_weight(&one.from, &other.from));
+        let code = files.iter().filter(|one| one.from.category == ContextCategory::RelatedCode);
+        let of_code: f64 = code.map(|one| one.from.weight).sum();
         // Tests and documents take nothing from code, unless there is none.
-        let total = if of_code > 0.0 { of_code } else { files.iter().map(|one| one.weight).sum() };
-        for one in files {
-            let likelihood = one.weight / total.max(f64::MIN_POSITIVE);
-            self.add_passages(&one, likelihood);
+        let total = if of_code > 0.0 { of_code } else { files.iter().map(|one| one.from.weight).sum() };
+        for file in files {
+            let likelihood = file.from.weight / total.max(f64::MIN_POSITIVE);
+            self.add_passages(file, likelihood);
         }
     }
 
-    /// Adds the passages of a file with that likelihood.
-    fn add_passages(&mut self, from: &WeighedFile, likelihood: f64) {
-        let Some(path) = self.reader.load_file(from.file) else { return };
-        let Some(text) = self.reader.texts.get(&path) else { return };
+    /// Reads the passages of a file. `None` if its text can't be shown.
+    fn read_passages(&mut self, from: WeighedFile, terms: &TaskTerms) -> Option<ReadFile> {
+        let path = self.reader.load_file(from.file)?;
+        let text = self.reader.texts.get(&path)?;
         let scores = self.searcher.chunk_scores(self.sources.snapshot, from.file);
         let best = scores.iter().map(|(_, score)| f64::from(*score)).fold(0.0, f64::max);
         let share = |at: Option<usize>| {
@@ -226,6 +279,8 @@ impl Gatherer<'_> {
             if best > 0.0 { score / best } else { 0.0 }
         };
         let places = self.names.get(&from.file).map(Vec::as_slice).unwrap_or_default();
+        // Only code competes for the context.
+        let is_code = from.category == ContextCategory::RelatedCode;
         let mut passages = Vec::with_capacity(scores.len());
         for (at, (chunk, _)) in scores.iter().enumerate() {
             let Some(view) = Snapshot::chunk(self.sources.snapshot, *chunk) else { continue };
@@ -234,17 +289,31 @@ impl Gatherer<'_> {
             let of_place =
                 |one: &&NamePlace, other: &&NamePlace| one.coefficient().total_cmp(&other.coefficient());
             let name = places.iter().filter(inside).rev().max_by(of_place);
-            let signs = PassageFeatures {
+            let slice = text.slice(&lines);
+            let features = PassageFeatures {
                 words: share(Some(at)),
                 beside: share(at.checked_sub(1)).max(share(at.checked_add(1))),
                 names: name.map_or(0.0, NamePlace::coefficient),
-                bytes: text.slice(&lines).len(),
+                code_bytes: code_bytes(slice),
+                ..PassageFeatures::default()
             };
-            passages.push((lines, signs.weight(), name.map(|name| name.reason.clone())));
+            passages.push(Passage {
+                features,
+                found: if is_code { terms.find_in(slice) } else { FoundTerms::default() },
+                reason: name.map(|name| name.reason.clone()),
+                lines,
+            });
         }
-        let total: f64 = passages.iter().map(|(_, weight, _)| weight).sum();
-        for (lines, weight, name) in passages {
-            let Some(reason) = name.or_else(|| from.reason.clone()) else { continue };
+        Some(ReadFile { path, from, passages })
+    }
+
+    /// Adds the passages of a file with that likelihood.
+    fn add_passages(&mut self, file: ReadFile, likelihood: f64) {
+        let ReadFile { path, from, passages } = file;
+        let weights: Vec<f64> = passages.iter().map(|passage| passage.features.weight()).collect();
+        let total: f64 = weights.iter().sum();
+        for (Passage { lines, reason, .. }, weight) in passages.into_iter().zip(weights) {
+            let Some(reason) = reason.or_else(|| from.reason.clone()) else { continue };
             let relevance = (likelihood * weight / total.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
             self.candidates.push(ContextCandidate {
                 category: from.category,
@@ -354,7 +423,14 @@ impl Gatherer<'_> {
                 let Some((category, factor)) = self.purpose(near) else { continue };
                 let share =
                     NEAR_FACTORS.get(distance.saturating_sub(1) as usize).copied().unwrap_or_default();
-                let weight = factor * file_weight(None, share, asked.len(), self.defines_name(near));
+                let place = asked.len();
+                let features = FileFeatures {
+                    share,
+                    place,
+                    defines: self.defines_name(near),
+                    ..FileFeatures::default()
+                };
+                let weight = factor * features.weight();
                 if known.insert(near) {
                     let reason = Some(CandidateReason::Depends { on: path.clone() });
                     self.files.push(WeighedFile { file: near, category, weight, reason });
@@ -394,6 +470,17 @@ impl Gatherer<'_> {
         }
         (files, outlines)
     }
+}
+
+/// Returns true if a task has a file name as a word.
+fn has_file_name(task: &str, name: &str) -> bool {
+    let is_apart = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    !name.is_empty()
+        && task.match_indices(name).any(|(at, name)| {
+            let (before, after) = (task.get(..at), task.get(at + name.len()..));
+            is_apart(before.and_then(|before| before.chars().next_back()))
+                && is_apart(after.and_then(|after| after.chars().next()))
+        })
 }
 
 fn commits_of_hits(history: &History, hits: &[FileHit]) -> Vec<CommitNote> {

@@ -9,6 +9,7 @@ mod indexed_files;
 mod likelihood;
 mod names;
 mod sources;
+mod task_terms;
 
 pub use gather::{CommitNote, GatheredContext, gather, is_worth_gathering};
 pub use sources::ContextSources;

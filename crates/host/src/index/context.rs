@@ -82,13 +82,23 @@ impl ContextPlan {
         let root = project_root(environment, directory)?;
         let state = StateDirs::open(environment)?;
         let config = load_assuming_trust(environment, &root)?;
-        let configured = configured_model_limits(&config, environment).ok().flatten();
+        // Without a model there is nothing to ask; a wrong one is told.
+        let configured = match config.model {
+            Some(_) => configured_model_limits(&config, environment)?,
+            None => configured_model_limits(&config, environment).ok().flatten(),
+        };
         let (model, mut limits) = match configured {
             Some((name, limits)) => (Some(name), limits),
             None => (None, ModelLimits::conservative_default(false)),
         };
         if let Some(window) = window {
             limits.set_window(window, LimitSource::Configured);
+            if limits.window != window {
+                let (least, most) = (ModelLimits::MIN_WINDOW, ModelLimits::MAX_WINDOW);
+                let message =
+                    format!("a window of {window} tokens: no model has one under {least} or over {most}");
+                return Err(HostError::usage(message));
+            }
         }
         let name = model.clone().or_else(|| config.model.clone()).unwrap_or_default();
         let settings = session_settings(&config, &name, approver)?;
@@ -128,7 +138,7 @@ impl ContextPlan {
             tools: &tools,
             today: &now().to_date(),
             platform: &settings.platform,
-            budget: budget.first_context(settings.context_budget),
+            budget: budget.first_context(settings.context_budget, task),
         })
         .map_err(HostError::usage)?;
         let counter = Counter::new(&limits);
