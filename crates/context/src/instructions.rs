@@ -19,8 +19,8 @@ const INSTRUCTION_FILE_NAMES: [&str; 7] = [
     "CONVENTIONS.md",
     ".goosehints",
 ];
-/// A larger file is no text for a model, in bytes.
-const MAX_FILE_BYTES: u64 = 1 << 20;
+/// A larger file isn't read, in bytes. Of one that is too long for the budget head and tail stay.
+const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Maximum number of instruction files in sub-directories that are mentioned.
 const MAX_NESTED_FILES: usize = 20;
 /// Their names, the first one that is there wins.
@@ -63,7 +63,8 @@ pub(crate) fn read_instructions(workspace: &Workspace, budget: Tokens) -> Vec<In
             continue;
         }
         seen.push(same);
-        let text = with_imports(workspace, &path, &text);
+        let told = found.iter().map(|one: &Instruction| one.path.clone()).chain([path.clone()]).collect();
+        let text = with_imports(workspace, told, &path, &text);
         let kept = cut_to_budget(text.trim_end(), left, None);
         left = Tokens(left.0.saturating_sub(TokenEstimator.count(&kept.text).0));
         found.push(Instruction { path, text: kept.text });
@@ -85,7 +86,7 @@ pub fn nested_instructions(workspace: &Workspace, directories: &BTreeSet<RelPath
         if text.text.trim().is_empty() {
             continue;
         }
-        let text = with_imports(workspace, &path, &text.text);
+        let text = with_imports(workspace, vec![path.clone()], &path, &text.text);
         found.push((path, cut_to_budget(text.trim_end(), NESTED_BUDGET, None).text));
     }
     found
@@ -116,16 +117,19 @@ pub(crate) fn nested_instructions_file(text: &str) -> Option<&str> {
 }
 
 /// Replaces lines that only name another file (`@docs/style.md`) by its text, as Claude Code and
-/// Gemini CLI do. Files outside of the project, and what is too deep or too much, stay lines.
-fn with_imports(workspace: &Workspace, path: &RelPath, text: &str) -> String {
-    let mut imports = ImportExpander { workspace, open: vec![path.clone()], left: MAX_IMPORTS };
+/// Gemini CLI do. Files that are `told` already or outside of the project, and what is too deep or
+/// too much, stay lines.
+fn with_imports(workspace: &Workspace, told: Vec<RelPath>, path: &RelPath, text: &str) -> String {
+    let mut imports = ImportExpander { workspace, depth: 0, told, left: MAX_IMPORTS };
     imports.expand(path, text)
 }
 
 struct ImportExpander<'a> {
     workspace: &'a Workspace,
-    /// The files that are being expanded, from the outermost on.
-    open: Vec<RelPath>,
+    /// The files whose text is there already.
+    told: Vec<RelPath>,
+    /// Number of files that are being expanded within each other.
+    depth: usize,
     left: usize,
 }
 
@@ -146,7 +150,7 @@ impl ImportExpander<'_> {
     fn import(&mut self, from: &RelPath, line: &str) -> Option<String> {
         let line = line.trim();
         let name = line.strip_prefix("- ").unwrap_or(line).strip_prefix('@')?;
-        if name.contains(char::is_whitespace) || self.left == 0 || self.open.len() > MAX_IMPORT_DEPTH {
+        if name.contains(char::is_whitespace) || self.left == 0 || self.depth >= MAX_IMPORT_DEPTH {
             return None;
         }
         let from = from.to_string();
@@ -155,12 +159,13 @@ impl ImportExpander<'_> {
         let files = beside.into_iter().chain(RelPath::parse(name).ok());
         let workspace = self.workspace;
         let read = |path: RelPath| Some((workspace.read(&path, MAX_FILE_BYTES).ok()?, path));
-        let (content, path) = files.into_iter().filter(|path| !self.open.contains(path)).find_map(read)?;
+        let (content, path) = files.into_iter().filter(|path| !self.told.contains(path)).find_map(read)?;
         let FileBody::Text(text) = content.body else { return None };
         self.left -= 1;
-        self.open.push(path.clone());
+        self.told.push(path.clone());
+        self.depth += 1;
         let text = self.expand(&path, &text.text);
-        self.open.pop();
+        self.depth -= 1;
         Some(text.trim_end().to_owned())
     }
 }

@@ -95,7 +95,8 @@ impl Compactor {
         if size.predicted <= threshold || is_first || self.has_shortened_this_turn(stages.cx) {
             return Ok(());
         }
-        match self.shorten(&mut stages, CompressionReason::Threshold, room, tools).await {
+        let limit = room.limit_after_compaction(size.to_predicted(size.fixed));
+        match self.shorten(&mut stages, CompressionReason::Threshold, (room, limit), tools).await {
             // The request may still fit. If it doesn't, the provider says so.
             Err(AgentError::HookDenied { reason, .. }) => {
                 let message = format!("the conversation was not shortened: a hook forbids it: {reason}");
@@ -119,12 +120,19 @@ impl Compactor {
         }
         self.refused = Some(sent.predicted);
         let (known, input) = (stages.cx.meter.limits(), InputRoom::for_model(stages.cx).input);
-        if let Some(window) = assumed_window(known, input, sent.predicted) {
+        let assumed = assumed_window(known, input, sent.predicted);
+        if let Some(window) = assumed {
             stages.cx.meter.set_refused_window(window);
         }
         let room = InputRoom::for_model(stages.cx);
         self.age_results(stages.cx, room, sent, tools);
-        let after = self.shorten(&mut stages, CompressionReason::Overflow, room, tools).await?;
+        let fixed = sent.to_predicted(sent.fixed);
+        let limit = match assumed {
+            // The window isn't known well: the request has to become shorter by far.
+            Some(_) => room.target_after_compaction(fixed),
+            None => room.limit_after_compaction(fixed),
+        };
+        let after = self.shorten(&mut stages, CompressionReason::Overflow, (room, limit), tools).await?;
         Ok(after.predicted < sent.predicted)
     }
 
@@ -139,7 +147,8 @@ impl Compactor {
         // A conversation that is far from the limit is shortened too.
         let room = InputRoom { input: InputRoom::for_model(stages.cx).input.min(before.predicted) };
         self.age_results(stages.cx, room, before, tools);
-        let after = self.shorten(&mut stages, CompressionReason::Manual, room, tools).await?;
+        let limit = room.limit_after_compaction(before.to_predicted(before.fixed));
+        let after = self.shorten(&mut stages, CompressionReason::Manual, (room, limit), tools).await?;
         Ok((before.predicted, after.predicted))
     }
 
@@ -153,12 +162,12 @@ impl Compactor {
         self.shortened_in == Some(step_and_turn(cx))
     }
 
-    /// Shortens the conversation. Returns the size of the next request.
+    /// Shortens the conversation, at most to `limit`. Returns the size of the next request.
     async fn shorten(
         &mut self,
         stages: &mut CompactionStages<'_>,
         reason: CompressionReason,
-        room: InputRoom,
+        (room, limit): (InputRoom, Tokens),
         tools: &[ToolSpec],
     ) -> Result<RequestSize, AgentError> {
         // Also if a hook forbids it: it isn't asked again in this turn.
@@ -188,11 +197,6 @@ impl Compactor {
             None
         };
         let fixed = size.to_predicted(size.fixed);
-        let limit = match reason {
-            // The window isn't known well: the request has to become shorter by far.
-            CompressionReason::Overflow => room.target_after_compaction(fixed),
-            _ => room.limit_after_compaction(fixed),
-        };
         let facts = CompactionInputs {
             texts,
             evidence: stages.evidence,

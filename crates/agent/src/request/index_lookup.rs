@@ -3,14 +3,16 @@
 //! Uses only the loaded index: nothing is built, updated or waited for. The index may be older than
 //! the files, so the outline of a file whose content has changed is left empty.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use journeyman_context::gathering::{ContextSources, GatheredContext, gather, is_worth_gathering};
 use journeyman_context::pack_follow_up;
 use journeyman_index::Snapshot;
-use journeyman_protocol::{Event, RelPath, Tokens};
+use journeyman_protocol::{Block, Event, Message, RelPath, Tokens};
 use journeyman_tools::SharedIndex;
 use journeyman_workspace::{FileBody, Workspace};
+use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use crate::compaction::input_room::InputRoom;
@@ -45,8 +47,8 @@ pub(crate) async fn look_up_message(
     let timeout = cx.settings.index_timeout.filter(|_| is_worth_gathering(message))?;
     let found = tokio::time::timeout(timeout, look_up_task(cx, may_show, message)).await.ok()?.ok()??;
     let room = MAX_FOLLOW_UP_TOKENS.min(Tokens(InputRoom::for_model(cx).input.0 / FOLLOW_UP_ROOM_DIVISOR));
-    let said = serde_json::to_string(&cx.transcript.state().messages).ok()?;
-    let packed = pack_follow_up(&found, &|path| said.contains(&path.to_string()), room)?;
+    let seen = seen_files(&cx.transcript.state().messages);
+    let packed = pack_follow_up(&found, &|path| seen.contains(&path.to_string()), room)?;
     cx.transcript.emit(Event::ContextPacked {
         tokens: packed.report.tokens,
         files_listed: 0,
@@ -55,6 +57,34 @@ pub(crate) async fn look_up_message(
         shares: packed.report.shares,
     });
     Some(cx.redactor.redact(&packed.message).into_owned())
+}
+
+/// Returns the files of which the model has seen text: shown in a message, or named in the
+/// arguments of a call. A name in the map or in a listing is none.
+fn seen_files(messages: &[Message]) -> HashSet<String> {
+    let mut seen = HashSet::new();
+    for block in messages.iter().flat_map(|message| &message.content) {
+        match block {
+            Block::Text { text } => {
+                let shown =
+                    text.split("<file path=\"").skip(1).filter_map(|rest| rest.split_once("\" shown="));
+                seen.extend(shown.map(|(path, _)| path.to_owned()));
+            }
+            Block::ToolUse(call) => add_words(&call.input, &mut seen),
+            _ => {}
+        }
+    }
+    seen
+}
+
+/// Adds the words of all texts of a call's arguments.
+fn add_words(value: &Value, words: &mut HashSet<String>) {
+    match value {
+        Value::String(text) => words.extend(text.split_whitespace().map(str::to_owned)),
+        Value::Array(list) => list.iter().for_each(|item| add_words(item, words)),
+        Value::Object(fields) => fields.values().for_each(|field| add_words(field, words)),
+        _ => {}
+    }
 }
 
 fn find_in_index(
@@ -86,5 +116,31 @@ fn read_unchanged(snapshot: &Snapshot, workspace: &Workspace, file: u32, path: &
     match content.body {
         FileBody::Text(text) if *content.hash.as_bytes() == record.hash => Some(text.text),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{CallId, Role, ToolUse};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_map_or_a_listing_is_no_text_that_was_seen() {
+        let call = ToolUse {
+            id: CallId::new("1"),
+            name: "shell".to_owned(),
+            input: json!({ "command": "cat src/read.py", "more": ["b.py"] }),
+            malformed: None,
+            signature: None,
+        };
+        let text = "src/map.py: open_shop\n<file path=\"src/shown.py\" shown=\"in part\">\nx\n</file>";
+        let content = vec![Block::text(text), Block::ToolUse(call)];
+        let seen = seen_files(&[Message { role: Role::User, content }]);
+        for path in ["src/shown.py", "src/read.py", "b.py"] {
+            assert!(seen.contains(path), "{path}: {seen:?}");
+        }
+        assert!(!seen.contains("src/map.py") && !seen.contains("shown.py"), "{seen:?}");
     }
 }

@@ -13,6 +13,8 @@ use crate::instructions::nested_instructions_file;
 
 /// The share of the room for the beginning of the conversation, in hundredths.
 const OPENING_PERCENT: u64 = 40;
+/// The share of the limit for the beginning where nothing else is there yet.
+const LONE_OPENING_PERCENT: u64 = 70;
 /// The share of the room for the newest messages.
 const TAIL_PERCENT: u64 = 35;
 /// The share of the limit that the task may take where it is longer than its share of the room.
@@ -81,7 +83,13 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let CompactionInput { messages, opening, mut state, facts, prose, notes, room, limit, counter } = input;
     let limit = limit.max(room);
     let task = facts.said.first().map(|task| task.trim()).unwrap_or_default();
-    let rooms = OpeningRoom { all: room.percent(OPENING_PERCENT), task: limit.percent(TASK_PERCENT) };
+    let rooms = match messages {
+        [_] => OpeningRoom {
+            all: limit.percent(LONE_OPENING_PERCENT),
+            task: limit.percent(LONE_OPENING_PERCENT),
+        },
+        _ => OpeningRoom { all: room.percent(OPENING_PERCENT), task: limit.percent(TASK_PERCENT) },
+    };
     let (head, opening) = kept_opening(messages, opening, task, rooms, counter);
     let tail_room = room.percent(TAIL_PERCENT);
     let begin = tail_start(messages, tail_room, counter);

@@ -18,6 +18,7 @@ cases![
     a_long_task_stays_within_the_window_and_forgets_nothing_that_matters,
     over_the_threshold_the_window_is_archived_and_summarized_and_under_it_nothing_happens,
     a_refused_request_is_shortened_and_sent_once_more,
+    a_task_that_fits_the_window_stays_whole_after_a_refusal,
     a_request_that_is_refused_again_and_again_ends_the_task,
     a_person_shortens_a_conversation_by_hand,
     a_hook_keeps_what_it_wants_or_forbids_it,
@@ -162,6 +163,28 @@ async fn a_refused_request_is_shortened_and_sent_once_more() {
     assert!((1..=2).contains(&refused), "the window is learned: {refused}");
     let Event::ContextCompression { reason, method, .. } = &compressions(&bench)[0] else { panic!() };
     assert_eq!((*reason, *method), (CompressionReason::Overflow, Some(CompressionMethod::State)));
+}
+
+async fn a_task_that_fits_the_window_stays_whole_after_a_refusal() {
+    let rules: String = (0..900).map(|rule| format!("- Rule {rule}: keep module {rule} small.\n")).collect();
+    let mut bench = bench(&[("AGENTS.md".to_owned(), rules)]);
+    let told = Told::by(|request| {
+        if tokens(request) > Tokens(7_000) {
+            let message = "This model's maximum context length is 8192 tokens.".to_owned();
+            return fails(ModelError::ContextTooLong { message });
+        }
+        says("done")
+    });
+    let session = bench.start(&told, settings(Tokens(200_000), false));
+    let task: String = (0..100).map(|part| format!("Part {part} of module {part} needs a test. ")).collect();
+    session.handle.send(&*task).await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
+    assert_eq!(report.text, "done", "{}", report.summary);
+    let requests = told.requests();
+    let [refused, answered] = &requests[..] else { panic!("{} requests", requests.len()) };
+    assert!(tokens(refused) > Tokens(8_192), "{}", tokens(refused));
+    let first = serde_json::to_string(&answered.messages[0]).unwrap();
+    assert!(first.contains(task.trim()), "{first}");
 }
 
 async fn a_request_that_is_refused_again_and_again_ends_the_task() {
