@@ -20,7 +20,9 @@ const INSTRUCTION_FILE_NAMES: [&str; 7] = [
     ".goosehints",
 ];
 /// A larger file isn't read, in bytes. Of one that is too long for the budget head and tail stay.
-const MAX_FILE_BYTES: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
+/// The same for a file that others import.
+const MAX_IMPORTED_BYTES: u64 = 1 << 20;
 /// Maximum number of instruction files in sub-directories that are mentioned.
 const MAX_NESTED_FILES: usize = 20;
 /// Their names, the first one that is there wins.
@@ -158,7 +160,7 @@ impl ImportExpander<'_> {
         let beside = RelPath::parse(format!("{directory}/{name}").trim_start_matches('/')).ok();
         let files = beside.into_iter().chain(RelPath::parse(name).ok());
         let workspace = self.workspace;
-        let read = |path: RelPath| Some((workspace.read(&path, MAX_FILE_BYTES).ok()?, path));
+        let read = |path: RelPath| Some((workspace.read(&path, MAX_IMPORTED_BYTES).ok()?, path));
         let (content, path) = files.into_iter().filter(|path| !self.told.contains(path)).find_map(read)?;
         let FileBody::Text(text) = content.body else { return None };
         self.left -= 1;

@@ -59,7 +59,8 @@ impl TaskVocabulary {
     }
 }
 
-fn hash_word(word: &[u8]) -> u64 {
+/// Returns the hash of a word, capitals like small letters.
+pub(crate) fn hash_word(word: &[u8]) -> u64 {
     word.iter().fold(FNV_OFFSET_BASIS, |hash, byte| hash_byte(hash, *byte))
 }
 

@@ -471,7 +471,7 @@ impl HunkPlacer<'_, '_> {
             let difference = "the hunk's old side is only a part of the line there".to_owned();
             return Err(Refusal::GuardedMismatch { line: placed.line, difference });
         }
-        if !placed.pieces.iter().all(|(span, _)| self.is_whole_lines(span)) {
+        if !placed.pieces.iter().all(|(span, _)| self.leaves_only_blanks(span)) {
             let difference = "a line of the hunk is only a part of the line there".to_owned();
             return Err(Refusal::GuardedMismatch { line: placed.line, difference });
         }
@@ -488,9 +488,9 @@ impl HunkPlacer<'_, '_> {
         Ok(placed)
     }
 
-    /// Returns true if a range is whole lines but for blanks, as a patch's lines are. It may begin
-    /// or end with a line break.
-    fn is_whole_lines(&self, span: &Range<usize>) -> bool {
+    /// Returns true if a range leaves only blanks of the lines in which it begins and ends, as the
+    /// lines of a patch do. It may begin or end with a line break.
+    fn leaves_only_blanks(&self, span: &Range<usize>) -> bool {
         let breaks = ['\n', '\r'];
         let found = self.text.get(span.clone()).unwrap_or_default();
         let head = self.text.get(..span.start).and_then(|before| before.rsplit(breaks).next());

@@ -95,8 +95,8 @@ impl Compactor {
         if size.predicted <= threshold || is_first || self.has_shortened_this_turn(stages.cx) {
             return Ok(());
         }
-        let limit = room.limit_after_compaction(size.to_predicted(size.fixed));
-        match self.shorten(&mut stages, CompressionReason::Threshold, (room, limit), tools).await {
+        let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
+        match self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await {
             // The request may still fit. If it doesn't, the provider says so.
             Err(AgentError::HookDenied { reason, .. }) => {
                 let message = format!("the conversation was not shortened: a hook forbids it: {reason}");
@@ -126,11 +126,10 @@ impl Compactor {
         }
         let room = InputRoom::for_model(stages.cx);
         self.age_results(stages.cx, room, sent, tools);
-        let fixed = sent.to_predicted(sent.fixed);
         let limit = match assumed {
             // The window isn't known well: the request has to become shorter by far.
-            Some(_) => room.target_after_compaction(fixed),
-            None => room.limit_after_compaction(fixed),
+            Some(_) => InputRoom::target_after_compaction,
+            None => InputRoom::limit_after_compaction,
         };
         let after = self.shorten(&mut stages, CompressionReason::Overflow, (room, limit), tools).await?;
         Ok(after.predicted < sent.predicted)
@@ -147,8 +146,8 @@ impl Compactor {
         // A conversation that is far from the limit is shortened too.
         let room = InputRoom { input: InputRoom::for_model(stages.cx).input.min(before.predicted) };
         self.age_results(stages.cx, room, before, tools);
-        let limit = room.limit_after_compaction(before.to_predicted(before.fixed));
-        let after = self.shorten(&mut stages, CompressionReason::Manual, (room, limit), tools).await?;
+        let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
+        let after = self.shorten(&mut stages, CompressionReason::Manual, bounded, tools).await?;
         Ok((before.predicted, after.predicted))
     }
 
@@ -162,12 +161,13 @@ impl Compactor {
         self.shortened_in == Some(step_and_turn(cx))
     }
 
-    /// Shortens the conversation, at most to `limit`. Returns the size of the next request.
+    /// Shortens the conversation to at most what `limit` says. Returns the size of the next
+    /// request.
     async fn shorten(
         &mut self,
         stages: &mut CompactionStages<'_>,
         reason: CompressionReason,
-        (room, limit): (InputRoom, Tokens),
+        (room, limit): (InputRoom, CompactionLimit),
         tools: &[ToolSpec],
     ) -> Result<RequestSize, AgentError> {
         // Also if a hook forbids it: it isn't asked again in this turn.
@@ -202,7 +202,7 @@ impl Compactor {
             evidence: stages.evidence,
             notes,
             room: size.to_counted(room.target_after_compaction(fixed)),
-            limit: size.to_counted(limit),
+            limit: size.to_counted(limit(room, fixed)),
         };
         let plain = facts.compact(cx, None);
         let with_prose = prose.map(|prose| facts.compact(cx, Some(&prose)));
@@ -355,6 +355,10 @@ fn assumed_window(known: &ModelLimits, input: Tokens, refused: Tokens) -> Option
     let explains = known.source == LimitSource::Refusal && refused > input;
     (!explains).then(|| Tokens(refused.min(known.window).0 * REFUSED_WINDOW_PERCENT / 100))
 }
+
+/// The maximum tokens of the messages after a compaction, for the tokens of system prompt and
+/// tools.
+type CompactionLimit = fn(InputRoom, Tokens) -> Tokens;
 
 fn step_and_turn(cx: &SessionContext) -> (u64, u32) {
     let counters = &cx.transcript.state().counters;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use journeyman_context::gathering::{ContextSources, GatheredContext, gather, is_worth_gathering};
 use journeyman_context::pack_follow_up;
+use journeyman_context::packing::shown_files;
 use journeyman_index::Snapshot;
 use journeyman_protocol::{Block, Event, Message, RelPath, Tokens};
 use journeyman_tools::SharedIndex;
@@ -48,7 +49,7 @@ pub(crate) async fn look_up_message(
     let found = tokio::time::timeout(timeout, look_up_task(cx, may_show, message)).await.ok()?.ok()??;
     let room = MAX_FOLLOW_UP_TOKENS.min(Tokens(InputRoom::for_model(cx).input.0 / FOLLOW_UP_ROOM_DIVISOR));
     let seen = seen_files(&cx.transcript.state().messages);
-    let packed = pack_follow_up(&found, &|path| seen.contains(&path.to_string()), room)?;
+    let packed = pack_follow_up(&found, &|path| seen.contains(&*path.to_string()), room)?;
     cx.transcript.emit(Event::ContextPacked {
         tokens: packed.report.tokens,
         files_listed: 0,
@@ -61,15 +62,11 @@ pub(crate) async fn look_up_message(
 
 /// Returns the files of which the model has seen text: shown in a message, or named in the
 /// arguments of a call. A name in the map or in a listing is none.
-fn seen_files(messages: &[Message]) -> HashSet<String> {
+fn seen_files(messages: &[Message]) -> HashSet<&str> {
     let mut seen = HashSet::new();
     for block in messages.iter().flat_map(|message| &message.content) {
         match block {
-            Block::Text { text } => {
-                let shown =
-                    text.split("<file path=\"").skip(1).filter_map(|rest| rest.split_once("\" shown="));
-                seen.extend(shown.map(|(path, _)| path.to_owned()));
-            }
+            Block::Text { text } => seen.extend(shown_files(text)),
             Block::ToolUse(call) => add_words(&call.input, &mut seen),
             _ => {}
         }
@@ -78,9 +75,9 @@ fn seen_files(messages: &[Message]) -> HashSet<String> {
 }
 
 /// Adds the words of all texts of a call's arguments.
-fn add_words(value: &Value, words: &mut HashSet<String>) {
+fn add_words<'a>(value: &'a Value, words: &mut HashSet<&'a str>) {
     match value {
-        Value::String(text) => words.extend(text.split_whitespace().map(str::to_owned)),
+        Value::String(text) => words.extend(text.split_whitespace()),
         Value::Array(list) => list.iter().for_each(|item| add_words(item, words)),
         Value::Object(fields) => fields.values().for_each(|field| add_words(field, words)),
         _ => {}
@@ -137,7 +134,8 @@ mod tests {
         };
         let text = "src/map.py: open_shop\n<file path=\"src/shown.py\" shown=\"in part\">\nx\n</file>";
         let content = vec![Block::text(text), Block::ToolUse(call)];
-        let seen = seen_files(&[Message { role: Role::User, content }]);
+        let messages = [Message { role: Role::User, content }];
+        let seen = seen_files(&messages);
         for path in ["src/shown.py", "src/read.py", "b.py"] {
             assert!(seen.contains(path), "{path}: {seen:?}");
         }

@@ -36,7 +36,7 @@ pub const DEFAULT_TODO_REMINDER_INTERVAL: u32 = 10;
 pub const DEFAULT_FIRST_CONTEXT_BUDGET: Tokens = Tokens(20_000);
 
 /// Extra time that a request waits for an index lookup. A loaded index answers in 17 ms at the
-/// median and in 215 at p99 beside other work (`docs/benchmarks.md`), and a reply takes seconds.
+/// median (`docs/benchmarks.md`), many times that on a busy machine, and a reply takes seconds.
 pub const DEFAULT_INDEX_LOOKUP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The checks that decide if a change is verified.

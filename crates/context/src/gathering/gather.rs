@@ -279,7 +279,7 @@ impl Gatherer<'_> {
             if best > 0.0 { score / best } else { 0.0 }
         };
         let places = self.names.get(&from.file).map(Vec::as_slice).unwrap_or_default();
-        // Only code competes for the context.
+        // The likelihood was fitted to code: pairs in tests and documents say nothing of it.
         let is_code = from.category == ContextCategory::RelatedCode;
         let mut passages = Vec::with_capacity(scores.len());
         for (at, (chunk, _)) in scores.iter().enumerate() {

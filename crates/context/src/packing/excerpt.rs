@@ -60,6 +60,14 @@ impl Excerpt {
     }
 }
 
+/// Returns the files of which a text shows excerpts.
+pub fn shown_files(text: &str) -> impl Iterator<Item = &str> {
+    text.split(" path=\"").skip(1).filter_map(|rest| {
+        let (path, after) = rest.split_once('"')?;
+        after.starts_with(" shown=\"").then_some(path)
+    })
+}
+
 fn write_gap(out: &mut String, file: &FileText, gap: &Range<u32>) {
     if gap.is_empty() {
         return;
@@ -99,6 +107,9 @@ mod tests {
             "<file path=\"a.py\" shown=\"in part\">\n[… lines 1–3 left out: open]\nline 4\nline 5\n\
              [… lines 6–7 left out]\nline 8\n[… lines 9–9 left out: close]\n</file>"
         );
+        assert_eq!(shown_files(&shown.text).collect::<Vec<_>>(), ["a.py"]);
+        let told = fence_text("instructions", &[("path", "b.py")], "c.py");
+        assert_eq!(shown_files(&told).count(), 0);
         let all = Excerpt::render(ContextCategory::RelatedCode, &path, &file, vec![1..10; 1]);
         assert!(all.whole && !all.text.contains("left out"));
     }

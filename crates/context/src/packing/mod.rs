@@ -11,7 +11,7 @@ mod file_text;
 mod select;
 
 pub use candidate::{CandidateReason, ContextCandidate, PackingDecision, PackingOutcome};
-pub use excerpt::Excerpt;
+pub use excerpt::{Excerpt, shown_files};
 pub use file_parts::relevant_parts;
 pub use file_text::{FileText, Texts};
 pub use select::{Selection, SelectionBudget, select};
