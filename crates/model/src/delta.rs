@@ -129,7 +129,7 @@ pub trait Model: Send + Sync {
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a>;
 
     /// Asks the server for the model's limits, for a few seconds at most. `None` if the server
-    /// doesn't return them. Only servers on this machine and OpenRouter are asked.
+    /// doesn't return them.
     fn query_limits(&self) -> BoxFuture<'_, Option<ServerLimits>> {
         Box::pin(std::future::ready(None))
     }

@@ -6,8 +6,10 @@
 //! | Ollama | `GET /api/ps` | `context_length` of the loaded model |
 //! | | `POST /api/show` | `num_ctx` in `parameters`, else the model's own `context_length` |
 //! | LM Studio | `GET /api/v0/models` | `loaded_context_length`, else `max_context_length` |
-//! | vLLM | `GET /v1/models` | `max_model_len` |
-//! | OpenRouter | `GET /v1/models` | `top_provider.context_length`, `.max_completion_tokens` |
+//! | vLLM, OpenRouter, others | the protocol's list of models | a window in the model's entry |
+//!
+//! A server that isn't known by its provider's name is asked for its list first. If that has no
+//! window and the server is on this machine, the questions of the local servers follow.
 //!
 //! An answer is read up to a maximum size and used only if its numbers are within bounds; any other
 //! answer counts as none.
@@ -23,7 +25,7 @@ use serde_json::{Value, json};
 
 use super::server_limits::ServerLimits;
 use crate::client::{HttpModel, read_bounded};
-use crate::transport::{HttpRequest, Method};
+use crate::transport::{HttpRequest, Method, is_loopback};
 
 /// Timeout of all requests together.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,21 +42,19 @@ enum ServerKind {
     LlamaCpp,
     Ollama,
     LmStudio,
-    Vllm,
-    OpenRouter,
+    /// A server whose list of models has their windows.
+    Listing,
+    Unknown,
 }
 
 impl ServerKind {
-    /// Returns the kind of a provider's server; `None` for providers that return no more than the
-    /// table has.
-    fn from_provider(provider: &str) -> Option<Self> {
+    fn from_provider(provider: &str) -> Self {
         match provider {
-            "llamacpp" => Some(Self::LlamaCpp),
-            "ollama" => Some(Self::Ollama),
-            "lmstudio" => Some(Self::LmStudio),
-            "vllm" => Some(Self::Vllm),
-            "openrouter" => Some(Self::OpenRouter),
-            _ => None,
+            "llamacpp" => Self::LlamaCpp,
+            "ollama" => Self::Ollama,
+            "lmstudio" => Self::LmStudio,
+            "vllm" | "openrouter" => Self::Listing,
+            _ => Self::Unknown,
         }
     }
 }
@@ -65,7 +65,7 @@ pub(crate) async fn query_server_limits(model: &HttpModel) -> Option<ServerLimit
     if !model.transport.is_live() || model.transport.is_recording() {
         return None;
     }
-    let server = ServerKind::from_provider(&model.endpoint.provider)?;
+    let server = ServerKind::from_provider(&model.endpoint.provider);
     let told = tokio::time::timeout(QUERY_TIMEOUT, query_server(model, server)).await.ok()??;
     (ModelLimits::MIN_WINDOW..=ModelLimits::MAX_WINDOW).contains(&told.window).then_some(told)
 }
@@ -77,11 +77,26 @@ async fn query_server(model: &HttpModel, server: ServerKind) -> Option<ServerLim
         ServerKind::LmStudio => {
             lm_studio_limits(&get_json(model, &root_url(model, "/api/v0/models")).await?, &model.model)
         }
-        ServerKind::Vllm => vllm_limits(&get_json(model, &model.url("/v1/models")).await?, &model.model),
-        ServerKind::OpenRouter => {
-            openrouter_limits(&get_json(model, &model.url("/v1/models")).await?, &model.model)
+        ServerKind::Listing => {
+            listed_limits(&get_json(model, &model.url(model.codec.models_path())).await?, &model.model)
+        }
+        ServerKind::Unknown => query_unknown_server(model).await,
+    }
+}
+
+async fn query_unknown_server(model: &HttpModel) -> Option<ServerLimits> {
+    let listed = Box::pin(query_server(model, ServerKind::Listing)).await;
+    if listed.is_some() || !model.base_url.host_str().is_some_and(is_loopback) {
+        return listed;
+    }
+    for server in [ServerKind::LlamaCpp, ServerKind::LmStudio] {
+        if let Some(told) = Box::pin(query_server(model, server)).await {
+            return Some(told);
         }
     }
+    // Its other questions look like those of the protocols.
+    let version = get_json::<OllamaVersion>(model, &root_url(model, "/api/version")).await?;
+    if version.version.is_empty() { None } else { ollama_limits(model).await }
 }
 
 /// Returns the URL of a path beside the protocol's: `/v1` at the end of the base URL is dropped.
@@ -128,6 +143,11 @@ struct LlamaCppSettings {
 fn llama_cpp_limits(props: &LlamaCppProps) -> Option<ServerLimits> {
     let window = props.default_generation_settings.n_ctx;
     (window > 0).then(|| ServerLimits::of_loaded_model(window))
+}
+
+#[derive(Deserialize)]
+struct OllamaVersion {
+    version: String,
 }
 
 #[derive(Deserialize)]
@@ -211,48 +231,42 @@ fn lm_studio_limits(models: &LmStudioModels, name: &str) -> Option<ServerLimits>
     }
 }
 
+/// A list of models, in one of the forms that servers use, or in both (llama.cpp).
 #[derive(Deserialize)]
-struct VllmModels {
-    data: Vec<VllmModel>,
+struct ModelList {
+    #[serde(default)]
+    data: Vec<Value>,
+    #[serde(default)]
+    models: Vec<Value>,
 }
 
-#[derive(Deserialize)]
-struct VllmModel {
-    id: String,
-    max_model_len: Option<u64>,
-}
+/// The names that servers give to a model's window in their lists: vLLM and SGLang, OpenRouter and
+/// Together, Groq, Mistral, Gemini.
+const WINDOW_FIELDS: [&str; 5] =
+    ["max_model_len", "context_length", "context_window", "max_context_length", "inputTokenLimit"];
+/// The names that servers give to the longest reply: OpenRouter and Groq, Gemini.
+const OUTPUT_FIELDS: [&str; 2] = ["max_completion_tokens", "outputTokenLimit"];
 
-fn vllm_limits(models: &VllmModels, name: &str) -> Option<ServerLimits> {
-    let model = models.data.iter().find(|model| model.id == name)?;
-    model.max_model_len.map(ServerLimits::of_loaded_model)
-}
-
-#[derive(Deserialize)]
-struct OpenRouterModels {
-    data: Vec<OpenRouterModel>,
-}
-
-#[derive(Deserialize)]
-struct OpenRouterModel {
-    id: String,
-    context_length: Option<u64>,
-    top_provider: Option<OpenRouterProvider>,
-}
-
-#[derive(Deserialize)]
-struct OpenRouterProvider {
-    context_length: Option<u64>,
-    max_completion_tokens: Option<u64>,
-}
-
-fn openrouter_limits(models: &OpenRouterModels, name: &str) -> Option<ServerLimits> {
+/// Returns the limits in the model's entry. OpenRouter has those of the provider that answers
+/// (`top_provider`) beside those of the model, and variants such as `:free` that may not be listed.
+fn listed_limits(list: &ModelList, name: &str) -> Option<ServerLimits> {
+    let is_called = |model: &Value, name: &str| {
+        let id = model.get("id").or_else(|| model.get("name")).and_then(Value::as_str).unwrap_or_default();
+        id.strip_prefix("models/").unwrap_or(id) == name
+    };
+    let find = |name: &str| list.data.iter().chain(&list.models).find(|model| is_called(model, name));
     let base = name.split_once(':').map_or(name, |(base, _)| base);
-    let find = |wanted: &str| models.data.iter().find(|model| model.id == wanted);
     let model = find(name).or_else(|| find(base))?;
-    let top = model.top_provider.as_ref();
-    let window = top.and_then(|top| top.context_length).or(model.context_length)?;
-    let most = top.and_then(|top| top.max_completion_tokens).filter(|most| *most > 0);
-    Some(ServerLimits { max_output: most.map(Tokens), ..ServerLimits::of_loaded_model(window) })
+    let top = model.get("top_provider").unwrap_or(&Value::Null);
+    let number = |fields: &[&str]| {
+        let places = [top, model].into_iter();
+        let mut found =
+            places.flat_map(|place| fields.iter().filter_map(|field| place.get(*field)?.as_u64()));
+        found.find(|number| *number > 0)
+    };
+    let window = number(&WINDOW_FIELDS)?;
+    let most = number(&OUTPUT_FIELDS).map(Tokens);
+    Some(ServerLimits { max_output: most, ..ServerLimits::of_loaded_model(window) })
 }
 
 #[cfg(test)]
@@ -313,18 +327,33 @@ mod tests {
         assert_eq!(lm_studio_limits(&studio, "idle"), Some(ServerLimits::of_unloaded_model(8_192)));
         assert_eq!(lm_studio_limits(&studio, "bare"), None);
         assert_eq!(lm_studio_limits(&studio, "another"), None);
-        let vllm = parse(json!({ "data": [{ "id": "m", "max_model_len": 40_960 }] }));
-        assert_eq!(vllm_limits(&vllm, "m"), Some(ServerLimits::of_loaded_model(40_960)));
-        let routed = parse(json!({ "data": [
+        let listed = |list: Value, name: &str| listed_limits(&parse(list), name);
+        for field in WINDOW_FIELDS {
+            let list = json!({ "data": [7, { "id": "n" }, { "id": "m", field: 40_960 }] });
+            assert_eq!(listed(list, "m"), Some(ServerLimits::of_loaded_model(40_960)), "{field}");
+        }
+        let gemini = json!({ "models": [
+            { "name": "models/g", "inputTokenLimit": 1_048_576, "outputTokenLimit": 32_000 }] });
+        let told =
+            ServerLimits { max_output: Some(Tokens(32_000)), ..ServerLimits::of_loaded_model(1_048_576) };
+        assert_eq!(listed(gemini, "g"), Some(told));
+        let both = json!({ "models": [{ "name": "m" }], "data": [{ "id": "m", "context_length": 8_192 }] });
+        assert_eq!(listed(both, "m"), Some(ServerLimits::of_loaded_model(8_192)));
+        for none in
+            [json!({ "data": [{ "id": "m", "context_length": "many" }] }), json!({ "data": [] }), json!({})]
+        {
+            assert_eq!(listed(none, "m"), None);
+        }
+        let routed: ModelList = parse(json!({ "data": [
             { "id": "a/b", "context_length": 200_000,
               "top_provider": { "context_length": 128_000, "max_completion_tokens": 32_000 } },
             { "id": "a/c:free", "context_length": 64_000, "top_provider": { "context_length": null } },
         ] }));
         let expected =
             ServerLimits { max_output: Some(Tokens(32_000)), ..ServerLimits::of_loaded_model(128_000) };
-        assert_eq!(openrouter_limits(&routed, "a/b"), Some(expected));
-        assert_eq!(openrouter_limits(&routed, "a/b:nitro"), Some(expected));
-        assert_eq!(openrouter_limits(&routed, "a/c:free"), Some(ServerLimits::of_loaded_model(64_000)));
-        assert_eq!(openrouter_limits(&routed, "a/c"), None);
+        assert_eq!(listed_limits(&routed, "a/b"), Some(expected));
+        assert_eq!(listed_limits(&routed, "a/b:nitro"), Some(expected));
+        assert_eq!(listed_limits(&routed, "a/c:free"), Some(ServerLimits::of_loaded_model(64_000)));
+        assert_eq!(listed_limits(&routed, "a/c"), None);
     }
 }

@@ -27,6 +27,9 @@ async fn each_server_is_asked_in_its_own_way() {
     let props = json!({ "default_generation_settings": { "n_ctx": 16_384, "params": {} }, "total_slots": 1 });
     let studio = json!({ "data": [{ "id": "tiny", "loaded_context_length": 12_000 }] });
     let vllm = json!({ "data": [{ "id": "tiny", "max_model_len": 40_960 }] });
+    let groq = json!({ "data": [{ "id": "tiny", "context_window": 131_072, "active": true }] });
+    let bare = json!({ "data": [{ "id": "tiny", "owned_by": "library" }] });
+    let version = json!({ "version": "0.20.1" });
     let none_loaded = json!({ "models": [] });
     let loaded = json!({ "models": [{ "name": "tiny:latest", "context_length": 32_768 }] });
     let shown = json!({ "parameters": "num_ctx 8192", "model_info": { "llama.context_length": 131_072 } });
@@ -47,8 +50,43 @@ async fn each_server_is_asked_in_its_own_way() {
             vec!["GET /api/ps HTTP/1.1", "POST /api/show HTTP/1.1"],
             told(8_192, false),
         ),
-        ("anthropic", vec![good(&props)], vec![], None),
-        ("custom", vec![good(&props)], vec![], None),
+        ("groq", vec![good(&groq)], vec!["GET /v1/models HTTP/1.1"], told(131_072, true)),
+        (
+            "custom",
+            vec![good(&bare), good(&props)],
+            vec!["GET /v1/models HTTP/1.1", "GET /props HTTP/1.1"],
+            told(16_384, true),
+        ),
+        (
+            "custom",
+            vec![not_found(), not_found(), good(&studio)],
+            vec!["GET /v1/models HTTP/1.1", "GET /props HTTP/1.1", "GET /api/v0/models HTTP/1.1"],
+            told(12_000, true),
+        ),
+        (
+            "custom",
+            vec![good(&bare), not_found(), not_found(), good(&version), good(&none_loaded), good(&shown)],
+            vec![
+                "GET /v1/models HTTP/1.1",
+                "GET /props HTTP/1.1",
+                "GET /api/v0/models HTTP/1.1",
+                "GET /api/version HTTP/1.1",
+                "GET /api/ps HTTP/1.1",
+                "POST /api/show HTTP/1.1",
+            ],
+            told(8_192, false),
+        ),
+        (
+            "custom",
+            vec![good(&bare)],
+            vec![
+                "GET /v1/models HTTP/1.1",
+                "GET /props HTTP/1.1",
+                "GET /api/v0/models HTTP/1.1",
+                "GET /api/version HTTP/1.1",
+            ],
+            None,
+        ),
     ];
     for (provider, scripts, lines, limits) in cases {
         let server = Server::start(scripts).await;
@@ -103,7 +141,9 @@ async fn a_real_llama_cpp_tells_its_window() {
         skip("JM_TEST_MODEL_URL names no model server");
         return;
     };
-    let endpoint = Endpoint::new("llamacpp", Wire::Chat, format!("{address}/v1"));
-    let limits = connect(endpoint, "smollm2").unwrap().query_limits().await.unwrap();
-    assert!(limits.is_final && (1_024..=131_072).contains(&limits.window.0), "{limits:?}");
+    for provider in ["llamacpp", "custom"] {
+        let endpoint = Endpoint::new(provider, Wire::Chat, format!("{address}/v1"));
+        let limits = connect(endpoint, "smollm2").unwrap().query_limits().await.unwrap();
+        assert!(limits.is_final && (1_024..=131_072).contains(&limits.window.0), "{provider}: {limits:?}");
+    }
 }
