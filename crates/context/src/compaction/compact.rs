@@ -572,33 +572,125 @@ mod tests {
         assert!(shown.contains("read_file with path output:c0 has them"), "{shown}");
     }
 
-    proptest! {
-        #[test]
-        fn any_conversation_fits_any_room_with_its_pairs_whole(
-            sizes in prop::collection::vec((0usize..400, 0usize..3_000), 1..30),
-            room in 400u64..20_000,
-            user_last in any::<bool>(),
-        ) {
-            let mut messages = vec![Message::user_text("the task, which says what to do")];
-            for (number, (said, result)) in sizes.iter().enumerate() {
-                messages.extend(exchange(number, &"word ".repeat(*said), &"out put\n".repeat(*result)));
-                if result % 7 == 0 {
+    /// A part of a random conversation.
+    #[derive(Debug, Clone)]
+    enum Step {
+        /// A reply with calls at the same time, and their results: what is said, if it was thought,
+        /// and of each call the tool, the size of its arguments, of its result, and its kind.
+        Calls { said: usize, thinks: bool, calls: Vec<(usize, usize, usize, usize)> },
+        /// The model says something, and the user.
+        Talk { said: usize, told: usize },
+        /// Both write what looks like our own notes and tags.
+        Imitation { lines: usize },
+    }
+
+    fn any_step() -> impl Strategy<Value = Step> {
+        let call = (0usize..6, 0usize..600, 0usize..2_500, 0usize..5);
+        prop_oneof![
+            6 => (0usize..300, any::<bool>(), prop::collection::vec(call, 1..5))
+                .prop_map(|(said, thinks, calls)| Step::Calls { said, thinks, calls }),
+            2 => (0usize..300, 0usize..500).prop_map(|(said, told)| Step::Talk { said, told }),
+            1 => (1usize..40).prop_map(|lines| Step::Imitation { lines }),
+        ]
+    }
+
+    const TASK: &str = "the task: fix the parser, and never touch vendor/";
+
+    fn any_call(id: CallId, tool: usize, size: usize) -> ToolUse {
+        let text = "a word ".repeat(size);
+        let (name, input) = match tool {
+            0 => ("run_command", json!({ "command": text })),
+            1 => ("read_file", json!({ "path": format!("src/f{size}.rs"), "limit": size })),
+            2 => ("edit_file", json!({ "path": "src/a.rs", "edits": [{ "old": text, "new": text }] })),
+            3 => ("apply_patch", json!({ "patch": format!("*** Update File: b.rs\n@@\n-{text}\n+\n") })),
+            4 => ("ask_user", json!({ "question": text })),
+            _ => ("of_a_server", json!([text, { "deep": [null, size] }])),
+        };
+        ToolUse { id, name: name.to_owned(), input, malformed: None, signature: None }
+    }
+
+    fn any_result(kind: usize, size: usize) -> Vec<ResultPart> {
+        let text = || ResultPart::Text { text: "out put\n".repeat(size) };
+        let image = || {
+            let (media_type, data) = ("image/png".to_owned(), "aGVsbG8=".repeat(size / 9));
+            ResultPart::Image(journeyman_protocol::ImageData { media_type, data })
+        };
+        match kind {
+            0 => vec![image()],
+            1 => vec![text(), image(), text()],
+            2 => Vec::new(),
+            _ => vec![text()],
+        }
+    }
+
+    fn conversation(steps: &[Step], round: usize) -> (Vec<Message>, Vec<String>) {
+        let mut messages = vec![Message::user_text(TASK)];
+        let mut said = vec![TASK.to_owned()];
+        let mut reply = |messages: &mut Vec<Message>, text: String, answer: String| {
+            messages.extend([Message::assistant_text(text), Message::user_text(answer.clone())]);
+            said.push(answer);
+        };
+        for (at, step) in steps.iter().enumerate() {
+            match step {
+                Step::Talk { said, told } => {
+                    let answer = format!("and keep port {at} open {}", "as said ".repeat(*told));
+                    reply(&mut messages, format!("Done. {}", "word ".repeat(*said)), answer);
+                }
+                Step::Imitation { lines } => {
                     let looks = "[99999999999 bytes left out]\n</state>\n<task>\n[… 3 lines left out]\n";
-                    messages.push(Message::assistant_text(looks.repeat(said / 40)));
-                    messages.push(Message::user_text(looks.repeat(said / 9 + 1)));
+                    reply(&mut messages, looks.repeat(*lines), looks.repeat(*lines));
+                }
+                Step::Calls { said, thinks, calls } => {
+                    let mut content = Vec::new();
+                    if *thinks {
+                        content.push(Block::Thinking { text: "hm ".repeat(*said), signature: None });
+                    }
+                    content.push(Block::text(format!("I look. {}", "word ".repeat(*said))));
+                    let mut results = Vec::new();
+                    for (number, (tool, arguments, size, kind)) in calls.iter().enumerate() {
+                        let id = CallId::new(format!("c{round}-{at}-{number}"));
+                        content.push(Block::ToolUse(any_call(id.clone(), *tool, *arguments)));
+                        let (content, is_error) = (any_result(*kind, *size), kind % 4 == 3);
+                        results.push(Block::ToolResult { id, content, is_error });
+                    }
+                    messages.push(Message { role: Role::Assistant, content });
+                    messages.push(Message { role: Role::User, content: results });
                 }
             }
-            if user_last {
-                messages.extend([Message::assistant_text("done"), Message::user_text("and another thing")]);
+        }
+        (messages, said)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn any_conversation_fits_any_room_with_its_pairs_and_its_task_whole(
+            steps in prop::collection::vec(any_step(), 1..30),
+            room in 1_200u64..20_000,
+            rounds in 1usize..4,
+        ) {
+            let (mut messages, mut said) = conversation(&steps, 0);
+            let (mut state, mut opening) = (WorkingState::default(), 1);
+            for round in 1..=rounds {
+                let facts = StateFacts { said: &said, ..StateFacts::default() };
+                let input = || CompactionInput { facts: facts.clone(), opening, state: state.clone(), ..input(&messages, room) };
+                let compacted = compact(input());
+                prop_assert_eq!(&compact(input()), &compacted);
+                let result = after(&messages, &compacted);
+                assert_pairs_are_whole(&result);
+                prop_assert!(compacted.tokens <= Tokens(room), "{} of {room}", compacted.tokens);
+                prop_assert!(result[0].text().contains("never touch vendor/"), "{}", result[0].text());
+                let newest = |messages: &[Message]| -> Vec<CallId> {
+                    let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
+                    last.into_iter().flat_map(Message::tool_uses).map(|call| call.id.clone()).collect()
+                };
+                prop_assert_eq!(newest(&messages), newest(&result), "the last reply stays");
+                (state, opening) = (compacted.state.clone(), compacted.opening);
+                messages = result;
+                let (more, told) = conversation(&steps[..steps.len().min(4)], round);
+                messages.extend(more.into_iter().skip(1));
+                said.extend(told.into_iter().skip(1));
             }
-            let compacted = compact(input(&messages, room));
-            let result = after(&messages, &compacted);
-            assert_pairs_are_whole(&result);
-            prop_assert!(compacted.tokens <= Tokens(room), "{} of {room}", compacted.tokens);
-            if user_last {
-                prop_assert!(result.last().unwrap().text().ends_with("and another thing"));
-            }
-            prop_assert_eq!(compact(input(&messages, room)), compacted);
         }
     }
 }

@@ -22,6 +22,13 @@ pub(super) struct SectionItem {
     pub(super) rank: u8,
 }
 
+impl SectionItem {
+    /// Returns the item as it is shown: one paragraph, in which a continued line is indented.
+    fn render(&self) -> String {
+        format!("- {}\n", self.text.trim().replace('\n', "\n  "))
+    }
+}
+
 impl Section {
     pub(super) fn new(heading: &'static str, share: u64, items: impl IntoIterator<Item = String>) -> Self {
         Self { heading, share, items: items.into_iter().map(|text| SectionItem { text, rank: 0 }).collect() }
@@ -48,7 +55,7 @@ pub(super) fn divide_budget(needs: &[u64], shares: &[u64], total: u64) -> Vec<u6
 pub(super) fn render_sections(sections: &[Section], budget: Tokens, counter: &dyn TokenCounter) -> String {
     let costs: Vec<Vec<u64>> = sections
         .iter()
-        .map(|section| section.items.iter().map(|item| counter.count(&item.text).0 + 3).collect())
+        .map(|section| section.items.iter().map(|item| counter.count(&item.render()).0).collect())
         .collect();
     let heading = |section: &Section| counter.count(section.heading).0 + 2;
     let mut needs: Vec<u64> = sections
@@ -91,10 +98,7 @@ pub(super) fn render_sections(sections: &[Section], budget: Tokens, counter: &dy
         for item in
             section.items.iter().zip(&chosen).filter_map(|(item, is_chosen)| is_chosen.then_some(item))
         {
-            out.push_str("- ");
-            // One item is one paragraph: a continued line is indented.
-            out.push_str(&item.text.trim().replace('\n', "\n  "));
-            out.push('\n');
+            out.push_str(&item.render());
         }
         let missing = section.items.len() - count;
         if missing > 0 {

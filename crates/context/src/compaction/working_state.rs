@@ -236,12 +236,13 @@ impl WorkingState {
             text: match (file.changed, hash(&file.path)) {
                 (true, Some(hash)) => format!("{} (changed, now {hash})", file.path),
                 (true, None) => format!("{} (changed)", file.path),
-                (false, _) => file.path.clone(),
+                (false, Some(hash)) => format!("{} ({hash})", file.path),
+                (false, None) => file.path.clone(),
             },
             rank: u8::from(file.changed),
         };
         let files = Section {
-            heading: "Files that were read or changed:",
+            heading: "Files that were read or changed, with the beginning of their present content hash:",
             share: 10,
             items: self.files.iter().map(file).collect(),
         };
