@@ -75,7 +75,7 @@ pub use command_tool::{ArgumentType, CommandArgument, CommandDefinition, Command
 pub use error::ToolError;
 pub use image::{NOT_IMAGE_REASON, encode_image, is_image_name};
 pub use index::{LoadEmbedder, QuerySnapshot, SharedIndex};
-pub use outputs::{Outputs, RecallCallback};
+pub use outputs::{Outputs, RecallCallback, RecalledOutput};
 pub use planned_edits::summarize_files;
 pub use project_files::ProjectFiles;
 pub use recording::{CommandRecording, RecordedChanges};

@@ -5,15 +5,30 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use journeyman_protocol::CallId;
+use journeyman_protocol::{CallId, ImageData};
 
 use crate::ToolError;
 
 /// Maximum bytes held in all: two outputs of the largest size. The agent itself has 40 MiB.
 const MAX_HELD_BYTES: usize = 8 * 1024 * 1024;
 
+/// An output, or the result of an earlier call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecalledOutput {
+    /// Its texts, with line breaks between them.
+    pub text: Arc<str>,
+    /// Its images.
+    pub images: Vec<ImageData>,
+}
+
+impl From<Arc<str>> for RecalledOutput {
+    fn from(text: Arc<str>) -> Self {
+        Self { text, images: Vec::new() }
+    }
+}
+
 /// Reads the result of an earlier call from the session's log; `None` if there is none.
-pub type RecallCallback = Arc<dyn Fn(CallId) -> BoxFuture<'static, Option<String>> + Send + Sync>;
+pub type RecallCallback = Arc<dyn Fn(CallId) -> BoxFuture<'static, Option<RecalledOutput>> + Send + Sync>;
 
 /// Outputs that were too long for their results; the oldest are dropped first. Dropped outputs are
 /// read from the session's log.
@@ -68,18 +83,18 @@ impl Outputs {
     ///
     /// # Errors
     /// [`ToolError::NoOutput`] if there is none.
-    pub async fn read(&self, call: &str) -> Result<Arc<str>, ToolError> {
+    pub async fn read(&self, call: &str) -> Result<RecalledOutput, ToolError> {
         let id = CallId::new(call);
         let found =
             self.lock().outputs.iter().find(|(held, _)| *held == id).map(|(_, text)| Arc::clone(text));
         if let Some(text) = found {
-            return Ok(text);
+            return Ok(text.into());
         }
         let recalled = match &self.recall {
             Some(recall) => recall(id).await,
             None => None,
         };
-        recalled.map(Arc::from).ok_or_else(|| ToolError::NoOutput { call: call.to_owned() })
+        recalled.ok_or_else(|| ToolError::NoOutput { call: call.to_owned() })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HeldOutputs> {
@@ -94,7 +109,7 @@ mod tests {
     use super::*;
 
     fn read(outputs: &Outputs, call: &str) -> Result<Arc<str>, ToolError> {
-        outputs.read(call).now_or_never().unwrap()
+        outputs.read(call).now_or_never().unwrap().map(|output| output.text)
     }
 
     #[test]
@@ -118,7 +133,7 @@ mod tests {
     #[test]
     fn what_gave_way_is_read_from_the_log() {
         let recall: RecallCallback = Arc::new(|call| {
-            let text = (call.as_str() == "a").then(|| "from the log".to_owned());
+            let text = (call.as_str() == "a").then(|| RecalledOutput::from(Arc::from("from the log")));
             std::future::ready(text).boxed()
         });
         let outputs = Outputs::with_recall(recall);

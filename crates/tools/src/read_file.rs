@@ -98,8 +98,15 @@ impl ReadFile {
         };
         let mut files = match self.parse_request(path, paths.unwrap_or_default())? {
             ReadRequest::Output(call) => {
-                let text = context.outputs.read(&call).await?;
-                return Ok(ToolOutput::text(show_lines(&text, "the output", lines, context)));
+                let output = context.outputs.read(&call).await?;
+                let mut parts = Vec::new();
+                if !output.text.is_empty() || output.images.is_empty() {
+                    parts.push(ResultPart::Text {
+                        text: show_lines(&output.text, "the output", lines, context),
+                    });
+                }
+                parts.extend(output.images.into_iter().map(ResultPart::Image));
+                return Ok(ToolOutput { parts, ..ToolOutput::text("") });
             }
             ReadRequest::Files(files) => files,
         };

@@ -219,10 +219,9 @@ mod tests {
         assert!(shown.contains("value_0 ") && shown.contains("output:c1"));
         test.cx.transcript.flush().await.unwrap();
         let store = std::sync::Arc::clone(test.cx.transcript.log().store());
-        let kept = crate::transcript::log_reader::read_result_text(&*store, &test.cx.session, &made.id)
-            .await
-            .unwrap();
-        assert_eq!(kept.as_deref(), Some(text.as_str()));
+        let kept =
+            crate::transcript::log_reader::read_result(&*store, &test.cx.session, &made.id).await.unwrap();
+        assert_eq!(kept.as_ref().map(|kept| &*kept.text), Some(text.as_str()));
         let all = crate::read_result_texts(&*store, &test.cx.session, text.len()).await.unwrap();
         assert_eq!(all.get(&made.id), Some(&text));
         let none = crate::read_result_texts(&*store, &test.cx.session, 10).await.unwrap();

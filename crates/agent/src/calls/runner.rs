@@ -21,7 +21,7 @@ use crate::approval::approvals::Approvals;
 use crate::approval::authorization::ApprovedCall;
 use crate::session::context::SessionContext;
 use crate::session::inbox::Inbox;
-use crate::transcript::log_reader::read_result_text;
+use crate::transcript::log_reader::read_result;
 use crate::transcript::record::Record;
 use crate::transcript::reminder;
 
@@ -186,7 +186,7 @@ impl ToolRunner {
             let recall: RecallCallback = Arc::new(move |call| {
                 let (store, session) = (Arc::clone(&store), session.clone());
                 // A log that can't be read is reported by the next write.
-                async move { read_result_text(&*store, &session, &call).await.ok().flatten() }.boxed()
+                async move { read_result(&*store, &session, &call).await.ok().flatten() }.boxed()
             });
             Arc::new(Outputs::with_recall(recall))
         });

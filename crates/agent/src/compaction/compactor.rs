@@ -47,7 +47,7 @@ const MIN_SUMMARIZED_TOKENS: Tokens = Tokens(2_000);
 /// The newest messages, which a compaction doesn't leave out: a reply and its results.
 const KEPT_NEWEST_MESSAGES: usize = 2;
 /// Hexadecimal digits of a file's hash in the state: enough to tell versions apart.
-const FILE_HASH_DIGITS: usize = 12;
+const FILE_HASH_DIGITS: usize = 8;
 
 /// Keeps the requests of a session within the model's window.
 #[derive(Debug, Default)]
@@ -99,8 +99,7 @@ impl Compactor {
         match self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await {
             // The request may still fit. If it doesn't, the provider says so.
             Err(AgentError::HookDenied { reason, .. }) => {
-                let message = format!("the conversation was not shortened: a hook forbids it: {reason}");
-                stages.cx.transcript.emit_nonfatal_error(ErrorPhase::System, message);
+                emit_denial(stages.cx, &reason);
                 Ok(())
             }
             other => other.map(drop),
@@ -131,8 +130,31 @@ impl Compactor {
             Some(_) => InputRoom::target_after_compaction,
             None => InputRoom::limit_after_compaction,
         };
-        let after = self.shorten(&mut stages, CompressionReason::Overflow, (room, limit), tools).await?;
+        let after = match self.shorten(&mut stages, CompressionReason::Overflow, (room, limit), tools).await {
+            // What aged may suffice.
+            Err(AgentError::HookDenied { reason, .. }) => {
+                emit_denial(stages.cx, &reason);
+                RequestSize::measure_next(stages.cx, tools)
+            }
+            other => other?,
+        };
         Ok(after.predicted < sent.predicted)
+    }
+
+    /// Makes room for tokens that hooks add to the request, also if the conversation was shortened
+    /// in this turn already.
+    pub(crate) async fn make_room_beside(
+        &mut self,
+        mut stages: CompactionStages<'_>,
+        tools: &[ToolSpec],
+        added: Tokens,
+    ) -> Result<(), AgentError> {
+        let input = InputRoom::for_model(stages.cx).input;
+        let room = InputRoom { input: Tokens(input.0.saturating_sub(added.0)) };
+        let size = RequestSize::measure_next(stages.cx, tools);
+        self.age_results(stages.cx, room, size, tools);
+        let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
+        self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await.map(drop)
     }
 
     /// Shortens the conversation because a person asked for it. Returns the tokens of the next
@@ -239,12 +261,13 @@ impl Compactor {
             return false;
         }
         let state = cx.transcript.state();
+        // A summary that was too long: the next compaction is without one.
+        let inflated = state.compaction.as_ref().is_some_and(|last| last.inflated);
         match reason {
             // The model may refuse the material too.
             CompressionReason::Overflow => false,
-            CompressionReason::Manual => true,
+            CompressionReason::Manual => !inflated,
             CompressionReason::Threshold => {
-                let inflated = state.compaction.as_ref().is_some_and(|last| last.inflated);
                 let older = state.messages.iter().skip(1).rev().skip(KEPT_NEWEST_MESSAGES);
                 let tokens = older.map(|message| cx.meter.counter().count_message(message)).sum::<Tokens>();
                 !inflated && self.failed_summaries < MAX_FAILED_SUMMARIES && tokens >= MIN_SUMMARIZED_TOKENS
@@ -432,6 +455,11 @@ fn redact_blocks(cx: &SessionContext, head: &mut [Block]) {
             *text = clean;
         }
     }
+}
+
+fn emit_denial(cx: &mut SessionContext, reason: &str) {
+    let message = format!("the conversation was not shortened: a hook forbids it: {reason}");
+    cx.transcript.emit_nonfatal_error(ErrorPhase::System, message);
 }
 
 fn emit_compaction_end(

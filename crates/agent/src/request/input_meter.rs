@@ -199,11 +199,10 @@ impl InputMeter {
         }
     }
 
-    /// Returns a warning that the window is only assumed, once, when requests fill half of it.
-    pub(crate) fn assumed_window_warning(&mut self, model: &str, predicted: Tokens) -> Option<String> {
-        let is_needed = self.limits.source == LimitSource::Default
-            && self.query.is_none()
-            && predicted.0.saturating_mul(2) > self.limits.window.0;
+    /// Returns a warning that the window is only assumed, once, when it is known that the server
+    /// doesn't tell it.
+    pub(crate) fn assumed_window_warning(&mut self, model: &str) -> Option<String> {
+        let is_needed = self.limits.source == LimitSource::Default && self.query.is_none();
         if self.is_warned || !is_needed {
             return None;
         }
@@ -324,15 +323,14 @@ mod tests {
     #[test]
     fn an_assumed_window_is_said_once_when_it_matters() {
         let mut meter = InputMeter::new(ModelLimits::conservative_default(true));
-        assert_eq!(meter.assumed_window_warning("ollama/x", Tokens(4_000)), None);
-        let said = meter.assumed_window_warning("ollama/qwen3:8b", Tokens(4_200)).unwrap();
+        let said = meter.assumed_window_warning("ollama/qwen3:8b").unwrap();
         assert!(
             said.contains("8,192") && said.contains(r#"providers.ollama.models."qwen3:8b".window"#),
             "{said}"
         );
-        assert_eq!(meter.assumed_window_warning("ollama/qwen3:8b", Tokens(9_000)), None);
+        assert_eq!(meter.assumed_window_warning("ollama/qwen3:8b"), None);
         let known = ModelLimits { source: LimitSource::Table, ..ModelLimits::conservative_default(true) };
-        assert_eq!(InputMeter::new(known).assumed_window_warning("a/b", Tokens(9_000)), None);
+        assert_eq!(InputMeter::new(known).assumed_window_warning("a/b"), None);
     }
 
     #[test]

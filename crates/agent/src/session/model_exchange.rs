@@ -5,7 +5,7 @@ use std::sync::Arc;
 use journeyman_model::{ModelError, ModelRequest, Reply, parse_context_window};
 use journeyman_protocol::{
     Block, Event, Evidence, Message, Mode, ReminderCategory, RunOutcome, StopReason, Tokens, ToolSpec,
-    ToolUse, TurnPhase, Usage,
+    ToolUse, TurnPhase, Usage, group_digits,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,8 @@ use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::compaction::Compactor;
 use crate::compaction::compactor::CompactionStages;
+use crate::compaction::input_room::InputRoom;
+use crate::hooks::HookEvent;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
@@ -141,6 +143,44 @@ pub(super) struct ModelExchange<'a> {
     pub(super) has_new_edits: bool,
 }
 
+/// A request, after the hooks that may change it.
+struct PreparedRequest {
+    request: ModelRequest,
+    /// The transcript's messages, where a hook may have changed those of the request.
+    lent: Option<Vec<Message>>,
+    /// The answer of the hooks.
+    allowed: Result<(), AgentError>,
+}
+
+impl PreparedRequest {
+    /// Returns the messages that the transcript lent to the request.
+    fn into_transcript(self) -> Vec<Message> {
+        self.lent.unwrap_or(self.request.messages)
+    }
+}
+
+/// A request that is too long with what hooks added.
+struct HookExcess {
+    /// The whole request.
+    tokens: Tokens,
+    /// The part that hooks added.
+    added: Tokens,
+    /// Maximum tokens of a request.
+    room: Tokens,
+}
+
+impl HookExcess {
+    fn into_error(self) -> AgentError {
+        let reason = format!(
+            "with the {} tokens that hooks added the request has about {}, and the model's window leaves {} for it",
+            group_digits(self.added.0),
+            group_digits(self.tokens.0),
+            group_digits(self.room.0)
+        );
+        AgentError::HookDenied { event: HookEvent::PreModel, reason }
+    }
+}
+
 impl ModelExchange<'_> {
     /// Sends one request, and records the reply.
     pub(super) async fn run(&mut self, stop: &CancellationToken) -> Result<ExchangeEnd, AgentError> {
@@ -199,13 +239,17 @@ impl ModelExchange<'_> {
         }
         let (room, stages, tools) = self.split_for_compaction(stop);
         room.make_room(stages, &tools).await?;
-        let mut request = self.requests.build(self.cx);
-        // Hooks may change the request, but not the transcript.
-        let (hooks, cx, review) = self.split_for_hooks();
-        let (messages, allowed) = match hooks.run_pre_model(cx, review, &mut request, stop).await {
-            Ok(messages) => (messages, Ok(())),
-            Err(denied) => (None, Err(denied)),
-        };
+        let mut next = self.prepare_request(stop).await;
+        if let Some(excess) = self.excess_of_hooks(&next) {
+            self.cx.transcript.return_messages(next.into_transcript());
+            let (room, stages, tools) = self.split_for_compaction(stop);
+            room.make_room_beside(stages, &tools, excess.added).await?;
+            next = self.prepare_request(stop).await;
+            if let Some(excess) = self.excess_of_hooks(&next) {
+                next.allowed = Err(excess.into_error());
+            }
+        }
+        let PreparedRequest { request, lent, allowed } = next;
         self.cx.transcript.set_phase(TurnPhase::StreamingModel);
         let model = Arc::clone(&self.cx.model);
         let written = self.cx.transcript.flush().await;
@@ -218,12 +262,39 @@ impl ModelExchange<'_> {
             Err(error) => Err(error),
         };
         self.learn_from_usage(&request, &reply);
-        self.cx.transcript.return_messages(messages.unwrap_or(request.messages));
+        self.cx.transcript.return_messages(lent.unwrap_or(request.messages));
         reply
     }
 
+    /// Builds the next request. Hooks may change it, but not the transcript.
+    async fn prepare_request(&mut self, stop: &CancellationToken) -> PreparedRequest {
+        let mut request = self.requests.build(self.cx);
+        let (hooks, cx, review) = self.split_for_hooks();
+        let (lent, allowed) = match hooks.run_pre_model(cx, review, &mut request, stop).await {
+            Ok(lent) => (lent, Ok(())),
+            Err(denied) => (None, Err(denied)),
+        };
+        PreparedRequest { request, lent, allowed }
+    }
+
+    /// Returns how hooks made a request longer than the window allows; `None` if it fits or is long
+    /// without them.
+    fn excess_of_hooks(&mut self, prepared: &PreparedRequest) -> Option<HookExcess> {
+        let lent = prepared.lent.as_ref().filter(|_| prepared.allowed.is_ok())?;
+        let request = &prepared.request;
+        let room = InputRoom::for_model(self.cx).input;
+        let tokens = self.cx.meter.count(request).total();
+        let tokens = self.cx.meter.predict(tokens);
+        if tokens <= room {
+            return None;
+        }
+        let without = self.cx.meter.count_parts(&self.cx.transcript.state().system, &request.tools, lent);
+        let added = Tokens(tokens.0.saturating_sub(self.cx.meter.predict(without.total()).0));
+        (added.0 > 0).then_some(HookExcess { tokens, added, room })
+    }
+
     /// Learns from the input that the provider reported or the window that it named in a refusal,
-    /// and says once that a window is assumed.
+    /// and says once if the window is assumed.
     fn learn_from_usage(&mut self, request: &ModelRequest, reply: &Result<StreamEnd, AgentError>) {
         let usage = match reply {
             Ok(StreamEnd::Complete(reply)) => &reply.usage,
@@ -243,15 +314,15 @@ impl ModelExchange<'_> {
         {
             self.cx.transcript.emit(Event::Warning { message });
         }
-        if !self.cx.meter.is_worth_counting(usage.total_input()) {
-            return;
-        }
-        let counted = self.cx.meter.count(request).total();
-        self.cx.meter.observe(counted, usage);
-        let predicted = self.cx.meter.predict(counted);
-        let warning = self.cx.meter.assumed_window_warning(&self.cx.model.name(), predicted);
-        if let Some(message) = warning {
+        // An agent's session has been told, or has a model of its own that the user chose.
+        if self.cx.role().is_none()
+            && let Some(message) = self.cx.meter.assumed_window_warning(&self.cx.model.name())
+        {
             self.cx.transcript.emit(Event::Warning { message });
+        }
+        if self.cx.meter.is_worth_counting(usage.total_input()) {
+            let counted = self.cx.meter.count(request).total();
+            self.cx.meter.observe(counted, usage);
         }
     }
 

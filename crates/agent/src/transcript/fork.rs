@@ -120,7 +120,7 @@ pub async fn undo_compaction(
 ) -> Result<UndoneCompaction, AgentError> {
     let mut compactions = list_compactions(store, session).await?;
     let Some(at) = compactions.pop() else {
-        let reason = "the conversation was not shortened before".to_owned();
+        let reason = "no compaction holds that could be taken back".to_owned();
         return Err(AgentError::NotShortened { reason });
     };
     let last = State::load(store, session).await?.last;

@@ -1,12 +1,14 @@
 //! Reads parts of a session's log that its state doesn't hold.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 use journeyman_context::compaction::DelegatedReport;
 use journeyman_protocol::{
     Block, CallId, MessageKind, ReminderCategory, ResultPart, Seq, SessionId, ToolUse,
 };
 use journeyman_store::{Entry, Store};
+use journeyman_tools::RecalledOutput;
 use serde_json::Value;
 
 use crate::AgentError;
@@ -62,21 +64,34 @@ pub(crate) async fn read_kept_texts(
     Ok(kept)
 }
 
-/// Returns the text of a call's result as the model first got it, or the whole output of its
-/// command.
-pub(crate) async fn read_result_text(
+/// Returns a call's result as the model first got it, with the whole output of a command in place
+/// of its text.
+pub(crate) async fn read_result(
     store: &dyn Store,
     session: &SessionId,
     call: &CallId,
-) -> Result<Option<String>, AgentError> {
+) -> Result<Option<RecalledOutput>, AgentError> {
     let (mut result, mut output) = (None, None);
     for_each_record(store, session, &["result", "output"], |record| match record {
         Record::Output { call: of, text } if of == *call => output = Some(text),
-        Record::Result { call: of, block } if of == *call => result = Some(block_text(block)),
+        Record::Result { call: of, block } if of == *call => result = Some(block),
         _ => {}
     })
     .await?;
-    Ok(output.or(result))
+    let content = match result {
+        Some(Block::ToolResult { content, .. }) => content,
+        // The form of models without tool calling.
+        Some(Block::Text { text }) => vec![ResultPart::Text { text }],
+        _ => return Ok(output.map(|text| RecalledOutput::from(Arc::from(text)))),
+    };
+    let (mut texts, mut images) = (Vec::new(), Vec::new());
+    for part in content {
+        match part {
+            ResultPart::Text { text } => texts.push(text),
+            ResultPart::Image(image) => images.push(image),
+        }
+    }
+    Ok(Some(RecalledOutput { text: output.unwrap_or_else(|| texts.join("\n")).into(), images }))
 }
 
 /// Returns the texts of the session's results as the model first got them, or the whole outputs of

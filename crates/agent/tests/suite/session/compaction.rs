@@ -16,13 +16,16 @@ use crate::session::support::model::{Step, Told, calls, fails, result, says};
 
 cases![
     a_long_task_stays_within_the_window_and_forgets_nothing_that_matters,
-    over_the_threshold_the_window_is_archived_and_summarized_and_under_it_nothing_happens,
+    case_29_over_the_threshold_the_window_is_archived_and_summarized_and_under_it_nothing_happens,
     a_refused_request_is_shortened_and_sent_once_more,
     a_task_that_fits_the_window_stays_whole_after_a_refusal,
     a_request_that_is_refused_again_and_again_ends_the_task,
     a_person_shortens_a_conversation_by_hand,
     a_hook_keeps_what_it_wants_or_forbids_it,
+    what_hooks_add_to_a_request_fits_the_window_too,
+    a_refused_request_ages_where_a_hook_forbids_to_shorten_it,
     a_result_that_aged_is_read_again_after_a_restart,
+    an_image_that_is_no_longer_shown_is_shown_again,
     a_summary_that_is_too_long_is_left_out_the_next_time_too,
     a_model_that_fails_to_sum_up_is_not_asked_for_ever,
     a_directorys_instructions_are_in_the_request_after_a_compaction,
@@ -117,8 +120,7 @@ async fn a_long_task_stays_within_the_window_and_forgets_nothing_that_matters() 
     assert_settled(&bench);
 }
 
-/// Case 29 of the conformance list.
-async fn over_the_threshold_the_window_is_archived_and_summarized_and_under_it_nothing_happens() {
+async fn case_29_over_the_threshold_the_window_is_archived_and_summarized_and_under_it_nothing_happens() {
     let files = files(40);
     for (window, is_over) in [(WINDOW, true), (Tokens(400_000), false)] {
         let mut bench = bench(&files);
@@ -240,6 +242,55 @@ async fn a_hook_keeps_what_it_wants_or_forbids_it() {
     }
 }
 
+async fn what_hooks_add_to_a_request_fits_the_window_too() {
+    let files = files(60);
+    for (words, fits) in [(1_500, true), (30_000, false)] {
+        let hooks = HooksBuilder::new().on_pre_model(move |_, _| GateDecision::Go {
+            context: vec![format!("The hook says:{}", " word".repeat(words))],
+        });
+        let mut bench = bench(&files).with_hooks(hooks.build());
+        let told = Told::by(reader(60, "Max retries is 5."));
+        let session = bench.start(&told, settings(WINDOW, false));
+        session.handle.send("Read all files. Never touch vendor/.").await.unwrap();
+        let ended = session.handle.wait_until_finished().await;
+        let requests = told.requests();
+        let room = Tokens(WINDOW.0 * 4 / 5);
+        assert!(requests.iter().all(|request| tokens(request) <= room));
+        if !fits {
+            let said = format!("{ended:?}");
+            assert_eq!(requests.len(), 0, "it isn't sent");
+            assert!(said.contains("tokens that hooks added") && said.contains("9,600"), "{said}");
+            continue;
+        }
+        let report = ended.unwrap();
+        assert_eq!(report.text, "all were read", "{}", report.summary);
+        assert_eq!(requests.len(), 61);
+        let text: String = requests[60].messages.iter().map(|message| message.text()).collect();
+        for fact in ["Never touch vendor/.", "Max retries is 5.", "The hook says: word"] {
+            assert!(text.contains(fact), "{fact} in {text}");
+        }
+        assert_settled(&bench);
+    }
+}
+
+async fn a_refused_request_ages_where_a_hook_forbids_to_shorten_it() {
+    let files = files(40);
+    let hooks =
+        HooksBuilder::new().on_pre_compact(|_, _| GateDecision::Deny { reason: "not now".to_owned() });
+    let mut bench = bench(&files).with_hooks(hooks.build());
+    let read = reader(40, "I begin.");
+    let told = Told::by(move |request| match tokens(request) > WINDOW {
+        true => fails(ModelError::ContextTooLong { message: "too long".to_owned() }),
+        false => read(request),
+    });
+    let session = bench.start(&told, settings(Tokens(200_000), false));
+    session.handle.send("Read all files.").await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
+    assert_eq!(report.text, "all were read", "{}", report.summary);
+    assert!(compressions(&bench).is_empty());
+    assert!(told.requests().iter().any(|request| tokens(request) > WINDOW), "something was refused");
+}
+
 async fn a_result_that_aged_is_read_again_after_a_restart() {
     let files = files(31);
     let mut bench = bench(&files);
@@ -254,6 +305,32 @@ async fn a_result_that_aged_is_read_again_after_a_restart() {
     session.handle.wait_until_finished().await.unwrap();
     let text = result(&told.requests()[1], "again");
     assert!(text.contains("// file 0") && text.contains("let value = compute(1, 2, 3);"), "{text}");
+}
+
+async fn an_image_that_is_no_longer_shown_is_shown_again() {
+    let files = files(40);
+    let mut bench = bench(&files);
+    // A header of 64 by 64 pixels: what an image costs is worked out from its size.
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x40\0\0\0\x40\x08\x02\0\0\0rest";
+    std::fs::write(bench.root.join("shot.png"), png).unwrap();
+    let read = reader(40, "I begin.");
+    let steps = std::sync::atomic::AtomicUsize::new(0);
+    let told = Told::by(move |request| match steps.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+        0 => calls([("shot", "read_file", json!({ "path": "shot.png" }))]),
+        41 => calls([("again", "read_file", json!({ "path": "output:shot" }))]),
+        42 => says("done"),
+        _ => read(request),
+    });
+    let session = bench.start(&told, settings(WINDOW, false));
+    session.handle.send("Read all files.").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    let requests = told.requests();
+    let shows =
+        |request: &ModelRequest| serde_json::to_string(&request.messages).unwrap().contains("iVBORw0KGgo");
+    assert!(shows(&requests[1]) && !shows(&requests[41]), "it aged");
+    assert_eq!(result(&requests[42], "again"), "[image]");
+    assert!(shows(&requests[42]));
+    assert_settled(&bench);
 }
 
 async fn a_summary_that_is_too_long_is_left_out_the_next_time_too() {

@@ -13,7 +13,8 @@ use journeyman_model::Model;
 use journeyman_policy::secrets::Redactor;
 use journeyman_policy::{Policy, RuleLayer, Rules};
 use journeyman_protocol::{
-    Envelope, Event, Mode, ModelLimits, RunReport, SandboxNeeds, SandboxTier, Seq, SessionId, UnixMillis,
+    Envelope, Event, LimitSource, Mode, ModelLimits, RunReport, SandboxNeeds, SandboxTier, Seq, SessionId,
+    UnixMillis,
 };
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, find_toolchains};
 use journeyman_store::{Blobs, Entry, MemoryStore, NewEntry, Store};
@@ -362,7 +363,11 @@ pub(crate) fn auto() -> RunSettings {
         mode: Mode::Auto,
         checks: journeyman_agent::ChecksSetting::Custom(vec!["true".to_owned()]),
         // A model that takes whatever it is sent.
-        limits: ModelLimits { window: ModelLimits::MAX_WINDOW, ..ModelLimits::conservative_default(false) },
+        limits: ModelLimits {
+            window: ModelLimits::MAX_WINDOW,
+            source: LimitSource::Table,
+            ..ModelLimits::conservative_default(false)
+        },
         ..RunSettings::default()
     }
 }
