@@ -83,12 +83,15 @@ pub fn outcome_name(outcome: RunOutcome) -> String {
     name.as_str().unwrap_or_default().replace('_', " ")
 }
 
-/// Describes tokens and cost: `1,234 tokens in (1,000 cached), 56 out, $0.0123`.
+/// Describes tokens and cost: `1,250 tokens in (1,000 cached, 80 %), 56 out, $0.0123`.
 #[must_use]
 pub fn describe_usage(usage: &Usage, cost_usd: Option<f64>) -> String {
     let cached = match usage.cache_read.0 {
         0 => String::new(),
-        read => format!(" ({} cached)", group_digits(read)),
+        read => {
+            let ratio = read.saturating_mul(100) / usage.total_input().0.max(1);
+            format!(" ({} cached, {ratio} %)", group_digits(read))
+        }
     };
     let cost = cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"));
     let (input, output) = (group_digits(usage.total_input().0), group_digits(usage.output.0));
@@ -108,11 +111,11 @@ mod tests {
     fn an_unknown_cost_is_said() {
         let usage = Usage {
             input: Tokens(1_234_567),
-            cache_read: Tokens(1_000),
+            cache_read: Tokens(1_000_000),
             output: Tokens(12),
             ..Usage::default()
         };
-        let described = "1,235,567 tokens in (1,000 cached), 12 out, cost unknown";
+        let described = "2,234,567 tokens in (1,000,000 cached, 44 %), 12 out, cost unknown";
         assert_eq!(describe_usage(&usage, None), described);
         assert_eq!(describe_usage(&Usage::default(), Some(0.5)), "0 tokens in, 0 out, $0.5000");
         let cut_off = Usage { input: Tokens(7), output: Tokens(5), estimated: Tokens(5), ..Usage::default() };

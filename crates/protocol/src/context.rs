@@ -52,6 +52,21 @@ impl ContextCategory {
         Self::Generation,
     ];
 
+    /// Returns the order in which the parts of the first request get room: 0 for what is always in.
+    /// Of what an index finds, code, tests and documents, each has its share, and the rest goes by
+    /// relevance.
+    #[must_use]
+    pub fn priority(self) -> u8 {
+        match self {
+            Self::System | Self::Tools | Self::Task | Self::Conversation | Self::Generation => 0,
+            Self::Instructions => 1,
+            Self::Symbols => 2,
+            Self::ActiveFiles => 3,
+            Self::History => 4,
+            Self::RelatedCode | Self::Tests | Self::Docs => 5,
+        }
+    }
+
     /// Returns the category's name, for people.
     #[must_use]
     pub fn name(self) -> &'static str {

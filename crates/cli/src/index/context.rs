@@ -61,12 +61,16 @@ fn print_plan(plan: &ContextPlan, all: bool) {
         "not known before a session: what its hooks add, and another window that the model's server tells"
     );
     outln!("");
-    outln!("in the first request, about {} tokens:", group_digits(plan.tokens.0));
+    outln!(
+        "in the first request, about {} tokens (category, tokens, priority, relevance):",
+        group_digits(plan.tokens.0)
+    );
     let (inside, outside): (Vec<_>, Vec<_>) = plan.items.iter().partition(|item| item.outcome.is_included());
     for item in inside {
         let relevance = format_relevance(item.relevance);
         let tokens = group_digits(item.tokens.0);
-        outln!("  {:<16} {tokens:>7}  {relevance}  {}  ({})", item.category.name(), item.name, item.why);
+        let (category, priority) = (item.category.name(), format_priority(item.category.priority()));
+        outln!("  {category:<16} {tokens:>7}  {priority:<8}  {relevance}  {}  ({})", item.name, item.why);
     }
     if outside.is_empty() {
         return;
@@ -77,12 +81,17 @@ fn print_plan(plan: &ContextPlan, all: bool) {
     for item in outside.iter().take(shown) {
         let (relevance, category) = (format_relevance(item.relevance), item.category.name());
         let outcome = item.outcome.description();
-        outln!("  {category:<16} {relevance}  {}  ({}): {outcome}", item.name, item.why);
+        let priority = format_priority(item.category.priority());
+        outln!("  {category:<16} {priority:<8}  {relevance}  {}  ({}): {outcome}", item.name, item.why);
     }
     let more = outside.len().saturating_sub(shown);
     if more > 0 {
         outln!("  and {more} more; --all lists them");
     }
+}
+
+fn format_priority(priority: u8) -> String {
+    if priority == 0 { "required".to_owned() } else { format!("{priority}") }
 }
 
 fn format_relevance(relevance: Option<u8>) -> String {

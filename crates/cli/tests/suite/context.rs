@@ -44,6 +44,7 @@ fn the_plan_says_what_is_in_and_why() {
         "related code",
         "shop.py:1-",
         "in the first request, about",
+        "required",
     ]);
     let json: Value = serde_json::from_str(
         &house.jm(&["context", "--json", "--window", "32000", task]).run().expect(0).stdout,
@@ -64,6 +65,10 @@ fn the_plan_says_what_is_in_and_why() {
         .map(|item| item["name"].as_str().unwrap())
         .collect();
     assert!(included.iter().any(|name| name.starts_with("shop.py:1-")), "{included:?}");
+    let items = json["items"].as_array().unwrap();
+    let priority =
+        |category: &str| &items.iter().find(|item| item["category"] == category).unwrap()["priority"];
+    assert_eq!((priority("task"), priority("related_code")), (&json!(0), &json!(5)));
     let text = house.jm(&["context", "--text", task]).run().expect(0).stdout;
     assert!(text.contains("def open_shop(key):") && text.contains(task), "{text}");
     house.jm(&["context", " "]).run().expect(2).says(&["the task is empty"]);
@@ -218,8 +223,12 @@ fn notes_are_told_to_later_sessions_while_they_hold() {
 fn hard_rules_become_rules_and_checks() {
     let house = shop();
     house.jm(&["policy", "promote"]).run().expect(1).says(&["no hard rule"]);
-    house.write("AGENTS.md", "Never touch `vendor/`.\nAlways run `python3 -m unittest`.\n");
-    house.jm(&["policy", "promote"]).run().expect(0).prints(&["vendor/**", "checks = ["]);
+    house.write(
+        "AGENTS.md",
+        "Never touch vendor/.\nAlways run `python3 -m unittest`.\nDo not edit generated code.\n",
+    );
+    let promoted = house.jm(&["policy", "promote"]).run().expect(0);
+    promoted.prints(&["vendor/**", "checks = ["]).says(&["AGENTS.md:3 names no path"]);
     house.jm(&["policy", "promote", "--write"]).run().expect(0).says(&["policy.toml", "config.toml"]);
     let judged = house.jm(&["policy", "check", "--tool", "write_file", "--path", "vendor/a.py"]).run();
     assert_eq!(judged.code(), 7, "{}", judged.stdout);

@@ -137,7 +137,7 @@ fn what_it_costs_is_said_where_the_price_is_known() {
     );
     let server = Server::chat([say("Done.").costing(100_000, 1_000_000, 10_000)]);
     let ran = server.run(&house, &["look around"]).run().expect(4);
-    ran.prints(&["1,100,000 tokens in (1,000,000 cached), 10,000 out, $3.0000"]);
+    ran.prints(&["1,100,000 tokens in (1,000,000 cached, 90 %), 10,000 out, $3.0000"]);
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn the_result_is_on_stdout_and_progress_on_stderr() {
         "-    echo \"hello $1\"\n+    echo \"Hello, $1!\"\n",
         "tests: make test — passed",
         "verified",
-        "420 tokens in (120 cached), 30 out",
+        "420 tokens in (120 cached, 28 %), 30 out",
         &format!("take it back with: jm undo {session}"),
     ]);
     ran.says(&["custom/tiny", "mode auto", "I'll look at it.", "greet.sh", "make test"]);

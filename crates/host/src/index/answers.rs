@@ -409,6 +409,8 @@ pub struct ContextPlanItem {
     pub name: String,
     /// Its estimated cost in tokens; 0 if it wasn't counted.
     pub tokens: Tokens,
+    /// The order in which its category gets room; 0 for what is always in.
+    pub priority: u8,
     /// The likelihood that the task needs it, 0 to 1; null for what is always in.
     pub relevance: Option<f64>,
     /// The reason why it was weighed.

@@ -166,6 +166,7 @@ impl ContextPlan {
             category: item.category,
             name: item.name,
             tokens: item.tokens,
+            priority: item.category.priority(),
             relevance: item.relevance.map(|percent| f64::from(percent) / 100.0),
             why: item.why,
             outcome: item.outcome.name(),

@@ -119,25 +119,45 @@ fn quote_toml_string(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Finds the hard rules of a text. `find` returns `None` for a missing path, else true for a
-/// directory.
-#[must_use]
-pub fn find_hard_rules(file: &str, text: &str, find: &dyn Fn(&str) -> Option<bool>) -> Vec<HardRule> {
-    let mut rules = Vec::new();
+/// A line that forbids changes without a path that a rule could have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathlessRule {
+    /// The file that has it.
+    pub file: String,
+    /// Its line, 1-based.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+}
+
+/// Finds the hard rules of a text, and the lines that forbid changes without a path. `find` returns
+/// `None` for a missing path, else true for a directory.
+fn find_hard_rules(
+    file: &str,
+    text: &str,
+    find: &dyn Fn(&str) -> Option<bool>,
+) -> (Vec<HardRule>, Vec<PathlessRule>) {
+    let (mut rules, mut pathless) = (Vec::new(), Vec::new());
     let mut in_code = false;
     for (number, line) in text.lines().enumerate() {
         let fence = line.trim_start().starts_with("```");
         in_code ^= fence;
-        if in_code || fence || rules.len() >= MAX_HARD_RULES {
+        if in_code || fence || rules.len() + pathless.len() >= MAX_HARD_RULES {
             continue;
         }
-        if let Some(demand) = parse_demand(line, find) {
-            rules.push(HardRule { file: file.to_owned(), line: number + 1, demand });
+        let (file, number) = (file.to_owned(), number + 1);
+        match parse_demand(line, find) {
+            Some(RuleDemand::Protect { paths, .. }) if paths.is_empty() => {
+                pathless.push(PathlessRule { file, line: number, text: line.trim().to_owned() });
+            }
+            Some(demand) => rules.push(HardRule { file, line: number, demand }),
+            None => {}
         }
     }
-    rules
+    (rules, pathless)
 }
 
+/// Returns the demand of a line, if it has one. A protection may be without paths.
 fn parse_demand(line: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<RuleDemand> {
     let lower = line.to_lowercase().replace('\u{2019}', "'");
     let quoted = find_quoted_parts(line);
@@ -152,7 +172,7 @@ fn parse_demand(line: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<RuleD
             paths.extend(line.split_whitespace().filter_map(|word| unquoted_path_pattern(word, find)));
         }
         let asks = CONDITIONAL_PHRASES.iter().any(|words| lower.contains(words));
-        return (!paths.is_empty()).then_some(RuleDemand::Protect { paths, asks });
+        return Some(RuleDemand::Protect { paths, asks });
     }
     let command = *quoted.first().filter(|command| command.contains(char::is_alphabetic))?;
     if has_prohibition(&lower, &RUNNING_VERBS) {
@@ -216,11 +236,13 @@ fn quoted_path_pattern(text: &str, lower: &str, find: &dyn Fn(&str) -> Option<bo
     })
 }
 
-/// Returns the pattern of an existing path that is written without backticks.
+/// Returns the pattern of a path that is written without backticks: one that is there, or that ends
+/// like a directory.
 fn unquoted_path_pattern(word: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<String> {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_'));
     let path = word.trim_end_matches('.').trim_start_matches("./");
-    let is_path = path.contains(['/', '.']) && find(path.trim_end_matches('/')).is_some();
+    let is_path =
+        path.ends_with('/') || path.contains(['/', '.']) && find(path.trim_end_matches('/')).is_some();
     is_path.then(|| quoted_path_pattern(path, "", find)).flatten()
 }
 
@@ -230,6 +252,8 @@ pub struct Promotion {
     root: PathBuf,
     /// The rules, in the order of the files.
     pub rules: Vec<HardRule>,
+    /// The lines that forbid changes, but name no path.
+    pub pathless: Vec<PathlessRule>,
     /// The checks of the project as it is.
     checks: Vec<String>,
     /// True if the project's configuration names checks already.
@@ -251,19 +275,21 @@ impl Promotion {
             let found = workspace.stat(&RelPath::parse(path).ok()?).ok().flatten()?;
             Some(found.kind == StatKind::Directory)
         };
-        let mut rules = Vec::new();
+        let (mut rules, mut pathless) = (Vec::new(), Vec::new());
         for name in INSTRUCTION_FILES {
             let Ok(path) = RelPath::parse(name) else { continue };
             let Ok(content) = workspace.read(&path, MAX_INSTRUCTION_FILE_BYTES) else { continue };
             if let FileBody::Text(text) = content.body {
-                rules.extend(find_hard_rules(name, &text.text, &find));
+                let (found, without_path) = find_hard_rules(name, &text.text, &find);
+                rules.extend(found);
+                pathless.extend(without_path);
             }
         }
         rules.truncate(MAX_HARD_RULES);
         let config = load_assuming_trust(environment, root)?;
         let has_own_checks = config.checks.is_some();
         let checks = list_check_commands(environment, state, root, &config)?;
-        Ok(Self { root: root.to_owned(), rules, checks, has_own_checks })
+        Ok(Self { root: root.to_owned(), rules, pathless, checks, has_own_checks })
     }
 
     /// Returns the rules for the project's `policy.toml`.
@@ -348,6 +374,7 @@ mod tests {
             ("Never run `git push --force`.", Some(forbid("git push --force"))),
             ("Do not use `rm -rf`.", Some(forbid("rm -rf"))),
             ("You must not call `terraform apply`.", Some(forbid("terraform apply"))),
+            ("Never touch vendored/, whatever happens.", Some(protect(&["vendored/**"]))),
             ("Never use `unwrap`.", None),
             ("- Don't edit generated code.", None),
             ("- Prefer small changes to `src/lib.rs`.", None),
@@ -356,17 +383,26 @@ mod tests {
             ("- never change `/etc/passwd` or `../other`", None),
         ];
         for (line, demand) in cases {
-            let found =
-                find_hard_rules("AGENTS.md", &format!("```\nNever touch `a/b`\n```\n{line}\n"), &find);
+            let text = format!("```\nNever touch `a/b`\n```\n{line}\n");
+            let (found, _) = find_hard_rules("AGENTS.md", &text, &find);
             let rule = |demand| HardRule { file: "AGENTS.md".to_owned(), line: 4, demand };
             assert_eq!(found, demand.map(rule).into_iter().collect::<Vec<_>>(), "{line}");
         }
     }
 
     #[test]
+    fn a_line_that_forbids_without_a_path_is_told() {
+        let text = "# Rules\nNever touch the vendored code.\nPrefer small changes.\nNever use `unwrap`.\n";
+        let (rules, pathless) = find_hard_rules("AGENTS.md", text, &find);
+        assert_eq!(rules, []);
+        let [only] = pathless.as_slice() else { panic!("{pathless:?}") };
+        assert_eq!((only.line, only.text.as_str()), (2, "Never touch the vendored code."));
+    }
+
+    #[test]
     fn a_rule_is_one_that_policy_reads() {
         for line in ["Never edit `a\"b\\/c.rs`.", "Never run `git push --force`.", "`x/` is read-only"] {
-            let rules = find_hard_rules("AGENTS.md", line, &find);
+            let (rules, _) = find_hard_rules("AGENTS.md", line, &find);
             let text = rules[0].to_toml().unwrap();
             assert!(Rules::parse(&text, RuleLayer::Project, "x").is_ok(), "{text}");
         }
