@@ -48,6 +48,10 @@ const FIXED: u64 = 4_000;
 const ROOMS: (f64, f64, f64) = (700.0, 260_000.0, 1.15);
 /// Tokens of a file in the second baseline.
 const HEAD_AND_TAIL: Tokens = Tokens(1_000);
+/// The part of the tokens of whole files that packed code may take for the same ranges.
+const MAX_TIMES: f64 = 0.5;
+/// Maximum time of packing 2,000 candidates, in milliseconds.
+const MAX_PACKING_MS: f64 = 15.0;
 /// Files of a baseline's ranking.
 const RANKED: usize = 300;
 
@@ -157,7 +161,7 @@ fn measure_rows(rows: &Path, mirror: &Path, limit: usize, half: Option<usize>) {
     for ((window, name), score) in scores.iter().filter(|((_, name), _)| !name.ends_with("by room")) {
         score.print(*window, name);
     }
-    compare_tokens(&scores);
+    let times = compare_tokens(&scores);
     let rows = scores.values().next().map_or(0, |score| score.rows);
     for (name, times) in [("gathering", &mut gathering), ("packing into 128k", &mut packing)] {
         times.sort_by(f64::total_cmp);
@@ -168,10 +172,12 @@ fn measure_rows(rows: &Path, mirror: &Path, limit: usize, half: Option<usize>) {
     let packed = scores.get(&(32_000, "packed")).expect("there are no rows");
     let part = |value: f64| value / packed.rows.max(1) as f64;
     assert!(part(packed.whole as f64) >= 0.75 && part(packed.ranges) >= 0.6, "a bound is missed at 32k");
+    assert!(times <= MAX_TIMES, "packed code takes {times:.2} times the tokens of whole files");
 }
 
-/// Prints the tokens of packing and of whole files for the same share of ranges.
-fn compare_tokens(scores: &BTreeMap<(u64, &str), Score>) {
+/// Prints the tokens of packing and of whole files for the same share of ranges. Returns how many
+/// times the tokens of whole files packed code takes, at most.
+fn compare_tokens(scores: &BTreeMap<(u64, &str), Score>) -> f64 {
     let mean = |score: &Score| {
         let rows = score.rows.max(1) as f64;
         (score.ranges / rows, score.tokens as f64 / rows)
@@ -179,6 +185,7 @@ fn compare_tokens(scores: &BTreeMap<(u64, &str), Score>) {
     let curve = |name: &str| -> Vec<(f64, f64)> {
         scores.iter().filter(|((_, own), _)| *own == name).map(|(_, score)| mean(score)).collect()
     };
+    let mut most = 0.0_f64;
     for (name, other, by_room) in [
         ("packed", "whole files", "whole by room"),
         ("whole files", "packing", "packed by room"),
@@ -191,6 +198,7 @@ fn compare_tokens(scores: &BTreeMap<(u64, &str), Score>) {
             let said = match tokens_for(recall, &curve(by_room)) {
                 Some(others) => {
                     let times = if name == "whole files" { others / tokens } else { tokens / others };
+                    most = if name == "packed code" { most.max(times) } else { most };
                     format!("takes {others:.0} by {other}: {times:.2} times")
                 }
                 None => format!("isn't reached by {other} in any room"),
@@ -198,6 +206,7 @@ fn compare_tokens(scores: &BTreeMap<(u64, &str), Score>) {
             println!("{name} in {window}: {:.1} % with {tokens:.0} tokens, which {said}", recall * 100.0);
         }
     }
+    most
 }
 
 fn measure_repository(
@@ -379,6 +388,7 @@ fn measure_speed() {
         times[15],
         times[29]
     );
+    assert!(times[15] <= MAX_PACKING_MS, "packing takes longer than {MAX_PACKING_MS} ms");
 }
 
 /// Finds `owner+name/repo` in the folder, in any case.

@@ -2,7 +2,8 @@
 //!
 //! `localisation` needs real issues with the lines that their fixes change: `--data DIR`
 //! (`JM_RECALL_DATA`) and `--mirror DIR` (`RB_MIRROR`), as `bench recall`. Without them it is
-//! skipped and says so; with `JM_REQUIRE_ALL=1` that fails.
+//! skipped and says so; with `JM_REQUIRE_ALL=1` that fails. `server` needs a server of a small
+//! model with a window of 4,096 tokens at `JM_TEST_MODEL_URL`.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -12,10 +13,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail, ensure};
 
 /// The parts, in order.
-const PARTS: [&str; 5] = ["counting", "packing", "localisation", "sessions", "turns"];
+const PARTS: [&str; 6] = ["counting", "packing", "localisation", "sessions", "turns", "server"];
 /// The sessions of a full measurement, and the turns of the longest one.
 const SESSIONS: &str = "300";
 const TURNS: &str = "2000";
+/// The turns of the task against a real server.
+const SERVER_TURNS: &str = "40";
 
 /// Runs all parts, or those that `--only` names. Fails where one of them misses a bound, after all
 /// of them.
@@ -45,6 +48,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
             "localisation" => localisation(data.as_deref(), mirror.as_deref()),
             "sessions" => example("journeyman-host", "long_sessions", &["facts".as_ref(), sessions.as_ref()]),
             "turns" => example("journeyman-host", "long_sessions", &["turns".as_ref(), TURNS.as_ref()]),
+            "server" => server(),
             other => bail!("there is no part `{other}`; there are {}", PARTS.join(", ")),
         };
         if let Err(error) = done {
@@ -68,6 +72,15 @@ fn localisation(data: Option<&Path>, mirror: Option<&Path>) -> anyhow::Result<()
     };
     let rows = data.join("public.jsonl");
     example("journeyman-context", "packing", &["rows".as_ref(), rows.as_os_str(), mirror.as_os_str()])
+}
+
+/// Runs a task against a real model server.
+fn server() -> anyhow::Result<()> {
+    let Some(url) = std::env::var_os("JM_TEST_MODEL_URL") else {
+        println!("skipped: JM_TEST_MODEL_URL names no model server");
+        return Ok(());
+    };
+    example("journeyman-host", "long_sessions", &["server".as_ref(), &url, SERVER_TURNS.as_ref()])
 }
 
 /// Builds and runs an example, which fails where a bound is missed.
