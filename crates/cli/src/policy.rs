@@ -57,7 +57,10 @@ fn promote_instructions(environment: &Environment, args: &PolicyPromoteArgs) -> 
     let root = project_root(environment, args.project.directory.as_deref())?;
     let found = Promotion::from_instructions(environment, &*open_state(environment)?, &root)?;
     for PathlessRule { file, line, text } in &found.pathless {
-        errln!("{file}:{line} names no path, in backticks or as in `vendor/`: {}", printable(text));
+        errln!(
+            "{file}:{line} is no rule: it names no path (in backticks, or as in `vendor/`) or has a condition: {}",
+            printable(text)
+        );
     }
     if found.rules.is_empty() {
         errln!("the instruction files have no hard rule that names a path or a command");

@@ -52,6 +52,10 @@ const PROTECTING_PHRASES: [&str; 10] = [
 /// Words that allow the change after a question.
 const CONDITIONAL_PHRASES: [&str; 5] =
     ["without asking", "unless", "ask before", "ask first", "without permission"];
+/// Words of a condition that no rule can have: "without tests", "when it is released".
+const CONDITIONS: [&str; 5] = [" without tests", " without a ", " without an ", " when ", " while "];
+/// Ends of clauses.
+const CLAUSE_ENDS: [&str; 5] = ["; ", " instead", " but ", " rather ", ". "];
 /// Words that demand a command.
 const DEMANDING_PHRASES: [&str; 3] = ["always run", "must run", "always execute"];
 /// Words after "before" that mean the end of a task.
@@ -119,7 +123,7 @@ fn quote_toml_string(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// A line that forbids changes without a path that a rule could have.
+/// A line that forbids changes without a path, or under a condition that no rule can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathlessRule {
     /// The file that has it.
@@ -159,13 +163,23 @@ fn find_hard_rules(
 
 /// Returns the demand of a line, if it has one. A protection may be without paths.
 fn parse_demand(line: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<RuleDemand> {
-    let lower = line.to_lowercase().replace('\u{2019}', "'");
+    let simple = |text: &str| text.to_lowercase().replace('\u{2019}', "'");
+    let forbids = |clause: &&str| {
+        let lower = simple(clause);
+        let is_left_alone = lower.contains("leave ") && lower.contains(" alone");
+        has_prohibition(&lower, &CHANGING_VERBS)
+            || is_left_alone
+            || PROTECTING_PHRASES.iter().any(|words| lower.contains(words))
+    };
+    let lower = simple(line);
     let quoted = find_quoted_parts(line);
-    let is_left_alone = lower.contains("leave ") && lower.contains(" alone");
-    if has_prohibition(&lower, &CHANGING_VERBS)
-        || is_left_alone
-        || PROTECTING_PHRASES.iter().any(|words| lower.contains(words))
-    {
+    if let Some(clause) = split_clauses(line).into_iter().find(forbids) {
+        // "Generated: `a.rs`. Do not edit." names its path before.
+        let part = if names_path(clause, find) { clause } else { line };
+        let (line, quoted, lower) = (part, find_quoted_parts(part), simple(part));
+        if CONDITIONS.iter().any(|words| lower.contains(words)) {
+            return Some(RuleDemand::Protect { paths: Vec::new(), asks: false });
+        }
         let mut paths: Vec<String> =
             quoted.iter().filter_map(|part| quoted_path_pattern(part, &lower, find)).collect();
         if quoted.is_empty() {
@@ -183,6 +197,33 @@ fn parse_demand(line: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<RuleD
         return (runs && is_command(words.first()?)).then_some(RuleDemand::Forbid(words));
     }
     has_command_demand(&lower).then(|| RuleDemand::Check(command.to_owned()))
+}
+
+/// Splits a line where it stops to speak of the same: "never edit `dist/`; change `src/` instead".
+fn split_clauses(line: &str) -> Vec<&str> {
+    let mut ends: Vec<usize> =
+        CLAUSE_ENDS.iter().flat_map(|end| line.match_indices(end).map(|(at, end)| at + end.len())).collect();
+    // A comma parts clauses where no further path follows it.
+    ends.extend(line.match_indices(", ").filter_map(|(at, comma)| {
+        let next = line.get(at + comma.len()..)?.split_whitespace().next()?;
+        let lists = next.contains(['`', '/', '.']) || matches!(next, "and" | "or");
+        (!lists).then_some(at + comma.len())
+    }));
+    ends.sort_unstable();
+    ends.dedup();
+    let mut clauses = Vec::new();
+    let mut start = 0;
+    for end in ends.into_iter().chain([line.len()]) {
+        clauses.extend(line.get(start..end).filter(|clause| !clause.trim().is_empty()));
+        start = end;
+    }
+    clauses
+}
+
+/// Returns true if a clause names a path, in backticks or without.
+fn names_path(clause: &str, find: &dyn Fn(&str) -> Option<bool>) -> bool {
+    !find_quoted_parts(clause).is_empty()
+        || clause.split_whitespace().any(|word| unquoted_path_pattern(word, find).is_some())
 }
 
 /// Returns true if a line demands that a command is run, or that it passes.
@@ -252,7 +293,7 @@ pub struct Promotion {
     root: PathBuf,
     /// The rules, in the order of the files.
     pub rules: Vec<HardRule>,
-    /// The lines that forbid changes, but name no path.
+    /// The lines that forbid changes, but name no path, or have a condition.
     pub pathless: Vec<PathlessRule>,
     /// The checks of the project as it is.
     checks: Vec<String>,
@@ -375,6 +416,11 @@ mod tests {
             ("Do not use `rm -rf`.", Some(forbid("rm -rf"))),
             ("You must not call `terraform apply`.", Some(forbid("terraform apply"))),
             ("Never touch vendored/, whatever happens.", Some(protect(&["vendored/**"]))),
+            ("Never edit `dist/`; change `src/` instead.", Some(protect(&["dist/**"]))),
+            ("Never edit `dist/`, change `src/` instead.", Some(protect(&["dist/**"]))),
+            ("Don't touch `dist/` but `src/`.", Some(protect(&["dist/**"]))),
+            ("Never edit `a/`, `b/` or `c/`.", Some(protect(&["a/**", "b/**", "c/**"]))),
+            ("Generated: `gen/`. Do not edit it.", Some(protect(&["gen/**"]))),
             ("Never use `unwrap`.", None),
             ("- Don't edit generated code.", None),
             ("- Prefer small changes to `src/lib.rs`.", None),
@@ -392,11 +438,13 @@ mod tests {
 
     #[test]
     fn a_line_that_forbids_without_a_path_is_told() {
-        let text = "# Rules\nNever touch the vendored code.\nPrefer small changes.\nNever use `unwrap`.\n";
+        let text = "# Rules\nNever touch the vendored code.\nPrefer small changes.\nNever use `unwrap`.\n\
+                    Never change `src/api.rs` without tests in `tests/`.\n";
         let (rules, pathless) = find_hard_rules("AGENTS.md", text, &find);
         assert_eq!(rules, []);
-        let [only] = pathless.as_slice() else { panic!("{pathless:?}") };
-        assert_eq!((only.line, only.text.as_str()), (2, "Never touch the vendored code."));
+        let [first, second] = pathless.as_slice() else { panic!("{pathless:?}") };
+        assert_eq!((first.line, first.text.as_str()), (2, "Never touch the vendored code."));
+        assert_eq!(second.line, 5);
     }
 
     #[test]
