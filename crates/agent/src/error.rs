@@ -2,7 +2,7 @@
 
 use journeyman_context::ContextError;
 use journeyman_model::ModelError;
-use journeyman_protocol::{ErrorPhase, Seq, SessionId};
+use journeyman_protocol::{ErrorPhase, Seq, SessionId, Tokens};
 use journeyman_store::StoreError;
 use journeyman_verify::VerifyError;
 use journeyman_workspace::WorkspaceError;
@@ -93,6 +93,19 @@ pub enum AgentError {
         /// The maximum size in bytes.
         limit: usize,
     },
+    /// A request is longer than the model's window, and nothing in it can be left out.
+    #[error(
+        "the request has about {tokens} tokens, {fixed} of them the system prompt and the tools, and the model's window \
+         has {window}; a shorter message, fewer tools or a model with a larger window would help"
+    )]
+    RequestTooLong {
+        /// Its tokens, estimated.
+        tokens: Tokens,
+        /// The part of the system prompt and the tools.
+        fixed: Tokens,
+        /// The model's window.
+        window: Tokens,
+    },
     /// More messages wait than can go to the model at once.
     #[error("{messages} messages of {bytes} bytes wait already; send this one when they have been taken")]
     QueueFull {
@@ -163,6 +176,7 @@ impl AgentError {
             | Self::HookDenied { .. }
             | Self::NewerRecord { .. }
             | Self::MessageTooLong { .. }
+            | Self::RequestTooLong { .. }
             | Self::QueueFull { .. }
             | Self::SnapshotName { .. }
             | Self::UnknownSnapshot { .. }

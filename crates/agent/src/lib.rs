@@ -66,6 +66,7 @@ pub use journeyman_protocol::Clock;
 pub use planning::store_plan;
 pub use request::line_commits::find_line_commit;
 pub use request::token_ratios::TokenRatioStore;
+pub use request::uncommitted::find_uncommitted;
 pub use session::budget::SharedBudget;
 pub use session::handle::{SessionHandle, resume, resume_from, start, start_agent};
 pub use session::running_session::offered_tools;

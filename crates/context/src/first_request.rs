@@ -20,6 +20,7 @@ use crate::packing::{
 };
 use crate::prompt::{PromptTexts, ReadOnlyGoal};
 use crate::repository_map::{DEFAULT_BUDGET, NearnessCriteria, repository_map};
+use crate::uncommitted::{UncommittedFile, uncommitted_line};
 use crate::words::TaskVocabulary;
 use crate::{TokenEstimator, instructions};
 
@@ -37,8 +38,8 @@ const INSTRUCTIONS_PERCENT: u64 = 30;
 const MAP_PERCENT: u64 = 15;
 const NAMED_FILES_PERCENT: u64 = 50;
 const RESERVE_PERCENT: u64 = 10;
-/// Maximum tokens of the notes about commits.
-const MAX_COMMIT_NOTES_TOKENS: Tokens = Tokens(400);
+/// Maximum tokens of the notes about changes and commits.
+const MAX_HISTORY_TOKENS: Tokens = Tokens(400);
 /// A larger file is only pointed at, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 /// Maximum number of files named by the task that are included.
@@ -61,6 +62,10 @@ pub struct FirstRequestInputs<'a> {
     pub found: Option<&'a GatheredContext>,
     /// The commits that last changed the lines that the task is about, as far as they are known.
     pub line_commits: &'a [LineCommit],
+    /// The files that differ from the last commit, as far as they are known.
+    pub uncommitted: &'a [UncommittedFile],
+    /// Returns true if the text of a file may be shown: instructions import only such files.
+    pub may_show: &'a dyn Fn(&RelPath) -> bool,
     /// The commands of the checks that run when the model stops.
     pub checks: &'a [String],
     /// The system prompt of an agent, in place of the one of a session that takes any task.
@@ -279,8 +284,8 @@ pub fn pack_first_request(inputs: &FirstRequestInputs<'_>) -> Result<PackedReque
         let spent = TokenEstimator.count(message) + TokenEstimator.count(&end) + fixed;
         Tokens(inputs.budget.0.saturating_sub(spent.0))
     };
-    let room = remaining(&message).min(MAX_COMMIT_NOTES_TOKENS);
-    push_commits(&mut message, inputs, room, &mut report);
+    let room = remaining(&message).min(MAX_HISTORY_TOKENS);
+    push_history(&mut message, inputs, room, &mut report);
     if let Some(found) = inputs.found {
         let room = Tokens(remaining(&message).0.saturating_sub(left * RESERVE_PERCENT / 100));
         push_found_passages(&mut message, found, &named, room, &mut report);
@@ -379,7 +384,7 @@ fn push_instructions(
         out.push_str("\n\n");
     }
     let configured = inputs.project_instructions.map(str::trim).filter(|text| !text.is_empty());
-    let found = instructions::read_instructions(inputs.workspace, budget);
+    let found = instructions::read_instructions(inputs.workspace, inputs.may_show, budget);
     if configured.is_some() || !found.is_empty() {
         out.push_str(
             "The project's instructions. Follow them where they don't conflict with the task or the rules:\n",
@@ -539,10 +544,18 @@ fn push_named_files(
     report.files.iter().chain(&report.instructions).cloned().collect()
 }
 
-/// Adds the commits that last changed the lines that the task is about, and the newest ones of the
-/// files that were found.
-fn push_commits(out: &mut String, inputs: &FirstRequestInputs<'_>, budget: Tokens, report: &mut PackReport) {
+/// Adds the files with uncommitted changes, the commits that last changed the lines that the task
+/// is about, and the newest ones of the files that were found.
+fn push_history(out: &mut String, inputs: &FirstRequestInputs<'_>, budget: Tokens, report: &mut PackReport) {
     let before = TokenEstimator.count(out);
+    let mut budget = budget;
+    if let Some((line, count)) = uncommitted_line(inputs.uncommitted, Tokens(budget.0 / 2)) {
+        let tokens = TokenEstimator.count(&line);
+        budget = Tokens(budget.0.saturating_sub(tokens.0));
+        let name = format!("{count} changed files");
+        report.note(ContextCategory::History, &name, "they are not committed", tokens);
+        let _infallible = writeln!(out, "{line}\n");
+    }
     let (text, fitting) = line_commits_text(inputs.line_commits, budget);
     for (at, commit) in inputs.line_commits.iter().enumerate() {
         report.items.push(WeighedItem {
@@ -562,7 +575,7 @@ fn push_commits(out: &mut String, inputs: &FirstRequestInputs<'_>, budget: Token
     push_newest_commits(out, inputs, left, report);
     let tokens = Tokens(TokenEstimator.count(out).0.saturating_sub(before.0));
     if tokens.0 > 0 {
-        report.note_share(ContextCategory::History, tokens, MAX_COMMIT_NOTES_TOKENS);
+        report.note_share(ContextCategory::History, tokens, MAX_HISTORY_TOKENS);
     }
 }
 

@@ -40,14 +40,18 @@ pub(crate) struct Instruction {
 }
 
 /// Reads the instruction files at the root, each content once, all together within `budget`. What
-/// can't be read or isn't text is left out: instructions are an offer, and a broken one must not
-/// keep a task from running.
-pub(crate) fn read_instructions(workspace: &Workspace, budget: Tokens) -> Vec<Instruction> {
+/// may not be shown, can't be read or isn't text is left out: instructions are an offer, and a
+/// broken one must not keep a task from running.
+pub(crate) fn read_instructions(
+    workspace: &Workspace,
+    may_show: &dyn Fn(&RelPath) -> bool,
+    budget: Tokens,
+) -> Vec<Instruction> {
     let mut seen: Vec<ContentHash> = Vec::new();
     let mut found = Vec::new();
     let mut left = budget;
     for name in INSTRUCTION_FILE_NAMES {
-        let Ok(path) = RelPath::parse(name) else { continue };
+        let Some(path) = RelPath::parse(name).ok().filter(may_show) else { continue };
         let Ok(content) = workspace.read(&path, MAX_FILE_BYTES) else { continue };
         let FileBody::Text(text) = content.body else { continue };
         let text = text.text;
@@ -66,7 +70,7 @@ pub(crate) fn read_instructions(workspace: &Workspace, budget: Tokens) -> Vec<In
         }
         seen.push(same);
         let told = found.iter().map(|one: &Instruction| one.path.clone()).chain([path.clone()]).collect();
-        let text = with_imports(workspace, told, &path, &text);
+        let text = with_imports((workspace, may_show), told, &path, &text);
         let kept = cut_to_budget(text.trim_end(), left, None);
         left = Tokens(left.0.saturating_sub(TokenEstimator.count(&kept.text).0));
         found.push(Instruction { path, text: kept.text });
@@ -76,19 +80,24 @@ pub(crate) fn read_instructions(workspace: &Workspace, budget: Tokens) -> Vec<In
 
 /// Returns the nearest instructions that hold beneath some directories, with the path of each file:
 /// one file a directory, the parents' first. The root's own aren't among them: every first request
-/// has those.
+/// has those. Files that may not be shown aren't read.
 #[must_use]
-pub fn nested_instructions(workspace: &Workspace, directories: &BTreeSet<RelPath>) -> Vec<(RelPath, String)> {
+pub fn nested_instructions(
+    workspace: &Workspace,
+    may_show: &dyn Fn(&RelPath) -> bool,
+    directories: &BTreeSet<RelPath>,
+) -> Vec<(RelPath, String)> {
     let mut found = Vec::new();
-    for directory in directories.iter().take(MAX_NESTED_FILES) {
+    for directory in directories {
         let files = NESTED_NAMES.iter().filter_map(|name| RelPath::parse(format!("{directory}/{name}")).ok());
+        let files = files.filter(|path| may_show(path));
         let read = |path: RelPath| Some((workspace.read(&path, MAX_FILE_BYTES).ok()?, path));
         let Some((content, path)) = files.into_iter().find_map(read) else { continue };
         let FileBody::Text(text) = content.body else { continue };
         if text.text.trim().is_empty() {
             continue;
         }
-        let text = with_imports(workspace, vec![path.clone()], &path, &text.text);
+        let text = with_imports((workspace, may_show), vec![path.clone()], &path, &text.text);
         found.push((path, cut_to_budget(text.trim_end(), NESTED_BUDGET, None).text));
     }
     found
@@ -96,6 +105,17 @@ pub fn nested_instructions(workspace: &Workspace, directories: &BTreeSet<RelPath
 
 /// The tag around a reminder.
 const REMINDER_TAG: &str = "<system-reminder>\n";
+/// The reminder of files whose instructions have no room; their paths follow.
+const UNTOLD_PREFIX: &str = "These files have instructions of the project for what is beneath their directories, and \
+                             no room here. Read one before you change something there:";
+
+/// Words the reminder of files whose instructions have no room.
+#[must_use]
+pub fn untold_instructions_text(paths: &[RelPath]) -> String {
+    let names: Vec<String> = paths.iter().map(ToString::to_string).collect();
+    format!("{UNTOLD_PREFIX} {}", names.join(" "))
+}
+
 /// The beginning of what the model is told with the instructions of a directory; the file follows.
 const REMINDER_PREFIX: &str = "Instructions of the project for what is beneath the directory of ";
 
@@ -112,22 +132,29 @@ pub fn nested_instructions_text(path: &RelPath, text: &str) -> String {
 
 /// Returns the file whose instructions a text has, if it is one of [`nested_instructions_text`],
 /// perhaps as a reminder. Another tag has what a call returned, which may look like instructions.
-pub(crate) fn nested_instructions_file(text: &str) -> Option<&str> {
+#[must_use]
+pub fn nested_instructions_file(text: &str) -> Option<&str> {
     let told = text.strip_prefix(REMINDER_TAG).unwrap_or(text);
     let (file, _) = told.strip_prefix(REMINDER_PREFIX)?.split_once(". Where they conflict")?;
     Some(file)
 }
 
 /// Replaces lines that only name another file (`@docs/style.md`) by its text, as Claude Code and
-/// Gemini CLI do. Files that are `told` already or outside of the project, and what is too deep or
-/// too much, stay lines.
-fn with_imports(workspace: &Workspace, told: Vec<RelPath>, path: &RelPath, text: &str) -> String {
-    let mut imports = ImportExpander { workspace, depth: 0, told, left: MAX_IMPORTS };
+/// Gemini CLI do. Files that are `told` already, may not be shown or are outside of the project,
+/// and what is too deep or too much, stay lines.
+fn with_imports(
+    (workspace, may_show): (&Workspace, &dyn Fn(&RelPath) -> bool),
+    told: Vec<RelPath>,
+    path: &RelPath,
+    text: &str,
+) -> String {
+    let mut imports = ImportExpander { workspace, may_show, depth: 0, told, left: MAX_IMPORTS };
     imports.expand(path, text)
 }
 
 struct ImportExpander<'a> {
     workspace: &'a Workspace,
+    may_show: &'a dyn Fn(&RelPath) -> bool,
     /// The files whose text is there already.
     told: Vec<RelPath>,
     /// Number of files that are being expanded within each other.
@@ -159,7 +186,8 @@ impl ImportExpander<'_> {
         let directory = from.rsplit_once('/').map_or("", |(directory, _)| directory);
         let beside = RelPath::parse(format!("{directory}/{name}").trim_start_matches('/')).ok();
         let files = beside.into_iter().chain(RelPath::parse(name).ok());
-        let workspace = self.workspace;
+        let (workspace, may_show) = (self.workspace, self.may_show);
+        let files = files.filter(|path| may_show(path));
         let read = |path: RelPath| Some((workspace.read(&path, MAX_IMPORTED_BYTES).ok()?, path));
         let (content, path) = files.into_iter().filter(|path| !self.told.contains(path)).find_map(read)?;
         let FileBody::Text(text) = content.body else { return None };

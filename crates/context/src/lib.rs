@@ -39,6 +39,7 @@ mod outlines;
 pub mod packing;
 mod prompt;
 mod repository_map;
+mod uncommitted;
 mod window_budget;
 mod words;
 
@@ -51,8 +52,11 @@ pub use first_request::{
     ContextError, FirstRequestInputs, PackReport, PackedRequest, SystemText, WeighedItem, check_task_fits,
     pack_first_request, pack_follow_up, system_prompt,
 };
-pub use instructions::{nested_instructions, nested_instructions_text};
+pub use instructions::{
+    nested_instructions, nested_instructions_file, nested_instructions_text, untold_instructions_text,
+};
 pub use line_commits::{LineCommit, candidates_at_named_lines, likeliest_passage, line_commits_text};
 pub use outlines::{FileOutline, Signature, outline_map};
 pub use prompt::{PromptError, PromptTexts, ReadOnlyGoal};
+pub use uncommitted::{ChangeKind, UncommittedFile};
 pub use window_budget::WindowBudget;

@@ -70,6 +70,8 @@ impl Project {
             listing: &listing,
             found: None,
             line_commits,
+            uncommitted: &[],
+            may_show: &|_| true,
             checks: &checks,
             mode: Mode::Auto,
             goal: journeyman_context::ReadOnlyGoal::Plan,

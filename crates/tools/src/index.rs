@@ -186,15 +186,21 @@ impl SharedIndex {
         Self { core: Arc::new(core) }
     }
 
+    /// Returns true if there is an index already, also one that isn't opened yet.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        let core = &self.core;
+        core.lock().opened.is_some() || Index::exists_in(core.seed.as_ref().unwrap_or(&core.directory))
+    }
+
     /// Returns the last snapshot, if there is one, without building or refreshing it. For callers
     /// that can't wait.
     #[must_use]
     pub fn last_snapshot(&self) -> Option<(Arc<ProjectIndex>, Arc<Snapshot>)> {
-        let core = &self.core;
-        if core.lock().opened.is_none() && !Index::exists_in(core.seed.as_ref().unwrap_or(&core.directory)) {
+        if !self.exists() {
             return None;
         }
-        let project = core.open_project().ok()?;
+        let project = self.core.open_project().ok()?;
         let snapshot = project.index().snapshot();
         (snapshot.totals().files > 0).then_some((project, snapshot))
     }

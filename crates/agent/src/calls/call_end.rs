@@ -1,6 +1,7 @@
 //! The end of a call: records its result and emits its events.
 
-use journeyman_context::{TokenEstimator, cut_to_budget, fence_text};
+use journeyman_context::compaction::result_as_text;
+use journeyman_context::{TokenEstimator, cut_to_budget};
 use journeyman_protocol::{
     Block, CallState, CallTransition, Event, GuardViolation, ResultPart, TokenCounter as _, Tokens, ToolUse,
 };
@@ -89,7 +90,7 @@ fn fitted_result_block(cx: &mut SessionContext, call: &ToolUse, mut finished: Fi
     if !cx.transcript.state().needs_result_block(&call.id) {
         // Fenced, so that text of a file or a command can't pass for another result or for the
         // user.
-        let text = fence_text("result", &[("of", &call.name)], &finished.text());
+        let text = result_as_text(&call.id, Some(&call.name), finished.is_error(), &finished.text());
         return Block::text(cx.redactor.redact(&text));
     }
     let is_error = finished.is_error();
@@ -151,7 +152,11 @@ fn find_earlier_read(cx: &SessionContext, call: &ToolUse, content: &[ResultPart]
         _ => None,
     })?;
     let same_call = if made.input == call.input { "this call" } else { "another call" };
-    Some(format!("unchanged: the same text as {same_call} gave before ({}), which is above", made.input))
+    Some(format!(
+        "unchanged: the same text as {same_call} gave before ({}), which is above; once it isn't, read_file with path \
+         output:{same} shows it",
+        made.input
+    ))
 }
 
 /// Returns the beginning and the end of a text, for an event; cut at lines where they are short.

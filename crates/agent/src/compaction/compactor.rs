@@ -8,13 +8,13 @@ use journeyman_context::compaction::{
 use journeyman_model::ModelError;
 use journeyman_protocol::{
     Block, CheckOutcome, CompressionMethod, CompressionPhase, CompressionReason, ErrorPhase, Event, Evidence,
-    LimitSource, ModelLimits, ResultPart, TodoStatus, Tokens, ToolSpec,
+    ImageTokens, LimitSource, ModelLimits, ResultPart, TodoStatus, Tokens, ToolSpec,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::input_room::{InputRoom, RequestSize};
-use super::summary::request_summary;
+use super::summary::{format_conversation, request_summary};
 use crate::AgentError;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
@@ -46,6 +46,9 @@ const MAX_FAILED_SUMMARIES: u32 = 2;
 const MIN_SUMMARIZED_TOKENS: Tokens = Tokens(2_000);
 /// The newest messages, which a compaction doesn't leave out: a reply and its results.
 const KEPT_NEWEST_MESSAGES: usize = 2;
+/// Part of the window that an estimated request has to have before it is refused, in hundredths:
+/// the estimate may be too high by so much.
+const ESTIMATE_PERCENT: u64 = 125;
 /// Hexadecimal digits of a file's hash in the state: enough to tell versions apart.
 const FILE_HASH_DIGITS: usize = 8;
 
@@ -82,7 +85,7 @@ impl Compactor {
         tools: &[ToolSpec],
     ) -> Result<(), AgentError> {
         let room = InputRoom::for_model(stages.cx);
-        if surely_fits(stages.cx, room.aging_start()) {
+        if surely_fits(stages.cx, tools, room.aging_start()) {
             return Ok(());
         }
         let mut size = RequestSize::measure_next(stages.cx, tools);
@@ -92,18 +95,15 @@ impl Compactor {
         let threshold = room.compaction_start(stages.cx.settings.compaction.threshold);
         // The task itself isn't shortened before a provider refuses it.
         let is_first = stages.cx.transcript.state().messages.len() < MIN_SHORTENABLE_MESSAGES;
-        if size.predicted <= threshold || is_first || self.has_shortened_this_turn(stages.cx) {
-            return Ok(());
-        }
-        let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
-        match self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await {
-            // The request may still fit. If it doesn't, the provider says so.
-            Err(AgentError::HookDenied { reason, .. }) => {
-                emit_denial(stages.cx, &reason);
-                Ok(())
+        if size.predicted > threshold && !is_first && !self.has_shortened_this_turn(stages.cx) {
+            let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
+            match self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await {
+                // The request may still fit.
+                Err(AgentError::HookDenied { reason, .. }) => emit_denial(stages.cx, &reason),
+                other => size = other?,
             }
-            other => other.map(drop),
         }
+        refuse_impossible(stages.cx, size)
     }
 
     /// Shortens the conversation after a provider refused the last request as too long. Returns
@@ -165,9 +165,9 @@ impl Compactor {
         tools: &[ToolSpec],
     ) -> Result<(Tokens, Tokens), AgentError> {
         let before = RequestSize::measure_next(stages.cx, tools);
-        // A conversation that is far from the limit is shortened too.
+        // A conversation that is far from the limit is shortened too. Results don't age before:
+        // that couldn't be taken back with the compaction.
         let room = InputRoom { input: InputRoom::for_model(stages.cx).input.min(before.predicted) };
-        self.age_results(stages.cx, room, before, tools);
         let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
         let after = self.shorten(&mut stages, CompressionReason::Manual, bounded, tools).await?;
         Ok((before.predicted, after.predicted))
@@ -283,14 +283,10 @@ impl Compactor {
         stop: &CancellationToken,
     ) -> Option<String> {
         let model = Arc::clone(&cx.model);
-        let asked = request_summary(
-            &*model,
-            cx.settings.prompts.compaction(),
-            &cx.transcript.state().messages,
-            material,
-            stop,
-        )
-        .await;
+        let state = cx.transcript.state();
+        let earlier = state.compaction.as_ref().and_then(|last| last.state.prose.as_deref());
+        let conversation = format_conversation(earlier, &state.messages, material)?;
+        let asked = request_summary(&*model, cx.settings.prompts.compaction(), conversation, stop).await;
         match asked {
             Ok((text, usage)) => {
                 self.failed_summaries = 0;
@@ -339,7 +335,7 @@ impl Compactor {
 
 /// Returns true if a request certainly fits, judged only by lengths of texts, so that the first
 /// requests don't wait for a vocabulary to be unpacked.
-fn surely_fits(cx: &SessionContext, tokens: Tokens) -> bool {
+fn surely_fits(cx: &SessionContext, tools: &[ToolSpec], tokens: Tokens) -> bool {
     let part = |part: &ResultPart| match part {
         ResultPart::Text { text } => text.len(),
         ResultPart::Image(_) => IMAGE_EQUIVALENT_BYTES,
@@ -350,10 +346,51 @@ fn surely_fits(cx: &SessionContext, tokens: Tokens) -> bool {
         Block::ToolResult { content, .. } => content.iter().map(part).sum(),
         Block::Image(_) => IMAGE_EQUIVALENT_BYTES,
     };
-    let messages = cx.transcript.state().messages.iter();
+    let state = cx.transcript.state();
+    let messages = state.messages.iter();
     let bytes: usize = messages.flat_map(|message| &message.content).map(block).sum();
-    // The other half is for the system prompt and the tools.
-    bytes as u64 / MIN_BYTES_PER_TOKEN <= tokens.0 / 2
+    let system: usize = state.system.iter().map(|part| part.text.len()).sum();
+    let tool = |tool: &ToolSpec| {
+        tool.name.len() + tool.description.len() + max_argument_bytes(&tool.input_schema) + DELIMITER_BYTES
+    };
+    let tools: usize = tools.iter().map(tool).sum();
+    (bytes + system + tools) as u64 / MIN_BYTES_PER_TOKEN <= tokens.0
+}
+
+/// Refuses a request that is certainly longer than the model's window: some servers cut such a
+/// request without a word.
+fn refuse_impossible(cx: &SessionContext, size: RequestSize) -> Result<(), AgentError> {
+    let limits = cx.meter.limits();
+    if !cx.meter.has_certain_window() {
+        return Ok(());
+    }
+    let margin = if limits.tokenizer.is_exact() { 100 } else { ESTIMATE_PERCENT };
+    let tokens = cx.meter.estimate(size.fixed + size.messages);
+    // A guess about images refuses nothing.
+    let guessed = match limits.images {
+        ImageTokens::Unknown => image_tokens(cx),
+        _ => Tokens(0),
+    };
+    if tokens.0.saturating_sub(guessed.0).saturating_mul(100) <= limits.window.0.saturating_mul(margin) {
+        return Ok(());
+    }
+    Err(AgentError::RequestTooLong { tokens, fixed: size.fixed, window: limits.window })
+}
+
+/// Returns the tokens that images of the transcript are counted with.
+fn image_tokens(cx: &SessionContext) -> Tokens {
+    let counter = cx.meter.counter();
+    let of_part = |part: &ResultPart| match part {
+        ResultPart::Image(image) => counter.count_image(image),
+        ResultPart::Text { .. } => Tokens(0),
+    };
+    let blocks = cx.transcript.state().messages.iter().flat_map(|message| &message.content);
+    let of_block = |block: &Block| match block {
+        Block::Image(image) => counter.count_image(image),
+        Block::ToolResult { content, .. } => content.iter().map(of_part).sum(),
+        _ => Tokens(0),
+    };
+    blocks.map(of_block).sum()
 }
 
 /// Returns an upper bound of the bytes that a model writes for arguments, by the lengths of their
@@ -428,6 +465,7 @@ impl CompactionInputs<'_> {
         });
         let facts = StateFacts {
             said: &self.texts.said,
+            current: self.texts.current,
             reports: &self.texts.reports,
             todos: todos.collect(),
             evidence: checks.collect(),

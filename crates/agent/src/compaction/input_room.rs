@@ -15,6 +15,8 @@ const COMPACTION_TARGET_PERCENT: u64 = 45;
 const MAX_COMPACTED_PERCENT: u64 = 92;
 /// Part of the input room for the newest results, which don't age.
 const KEPT_RESULTS_PERCENT: u64 = 15;
+/// Part of the input room for instructions of directories, in hundredths.
+const NESTED_INSTRUCTIONS_PERCENT: u64 = 10;
 /// Minimum part of the input room that aging has to free, in hundredths. Otherwise it waits.
 const MIN_AGING_GAIN_PERCENT: u64 = 20;
 
@@ -53,6 +55,12 @@ impl InputRoom {
     /// Returns the least number of tokens that aging has to free.
     pub(super) fn min_aging_gain(self) -> Tokens {
         self.percent(MIN_AGING_GAIN_PERCENT)
+    }
+
+    /// Returns the tokens that instructions of directories may have together. A compaction keeps
+    /// that many, so that none are given again after each.
+    pub(crate) fn nested_instructions(self) -> Tokens {
+        self.percent(NESTED_INSTRUCTIONS_PERCENT)
     }
 
     /// Returns the target size of the messages after a compaction. `fixed` is the number of tokens

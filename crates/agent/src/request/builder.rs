@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use journeyman_context::gathering::GatheredContext;
 use journeyman_context::{
-    FirstRequestInputs, LineCommit, SystemText, WindowBudget, pack_first_request, system_prompt,
+    FirstRequestInputs, LineCommit, SystemText, UncommittedFile, WindowBudget, pack_first_request,
+    system_prompt,
 };
 use journeyman_model::{ModelRequest, SystemPart};
-use journeyman_protocol::{Event, Tokens, ToolSpec};
+use journeyman_policy::secrets::is_settings_file;
+use journeyman_protocol::{Event, RelPath, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
 
 use super::offered_tools::{LastSelection, SelectionInputs, select_offered};
-use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
 use crate::agents::complete_task::COMPLETE_TASK;
 use crate::session::context::SessionContext;
+use crate::transcript::calls_as_text::has_calls;
 use crate::transcript::record::{Record, RecordedSettings};
 
 /// The tool that gives a task to another CLI.
@@ -30,6 +32,17 @@ pub(crate) struct RequestBuilder {
     selection: LastSelection,
     /// Names of the tools whose results are reports of agents or of other CLIs.
     reporting: Vec<String>,
+}
+
+/// The findings for a task before its first request.
+#[derive(Debug, Default)]
+pub(crate) struct TaskFindings {
+    /// The index's results.
+    pub(crate) gathered: Option<GatheredContext>,
+    /// The commits that last changed the lines that the task is about.
+    pub(crate) line_commits: Vec<LineCommit>,
+    /// The files with uncommitted changes.
+    pub(crate) uncommitted: Vec<UncommittedFile>,
 }
 
 impl RequestBuilder {
@@ -68,16 +81,15 @@ impl RequestBuilder {
     }
 
     /// Packs the first context: records the system parts and returns the first message. `checks`
-    /// are the command lines of the project's checks; `found` holds the index's results for the
-    /// task, and `line_commits` the commits that last changed its lines.
+    /// are the command lines of the project's checks.
     pub(crate) fn pack_first_context(
         &self,
         cx: &mut SessionContext,
         task: &str,
         listing: &Listing,
         checks: &[String],
-        found: Option<&GatheredContext>,
-        line_commits: &[LineCommit],
+        found: &TaskFindings,
+        may_show: &dyn Fn(&RelPath) -> bool,
     ) -> Result<String, AgentError> {
         cx.meter.start_limits_query(&cx.model);
         let tools = self.offered_tools(cx);
@@ -87,8 +99,10 @@ impl RequestBuilder {
             role: cx.role().map(|role| role.system.as_str()),
             workspace: &cx.workspace,
             listing,
-            found,
-            line_commits,
+            found: found.gathered.as_ref(),
+            line_commits: &found.line_commits,
+            uncommitted: &found.uncommitted,
+            may_show: &|path| may_show(path) && !is_settings_file(&path.to_string()),
             checks,
             mode: cx.settings.mode,
             goal: cx.settings.read_only_goal,
@@ -195,9 +209,7 @@ impl RequestBuilder {
         if self.tool_calling || !cx.transcript.state().messages.iter().any(has_calls) {
             return;
         }
-        let said = cx.transcript.state().messages.iter().map(write_calls_as_text).map(Record::message);
-        let records = std::iter::once(Record::Cleared).chain(said).collect();
-        cx.transcript.record_together(records);
+        cx.transcript.record(Record::RewrittenAsText);
     }
 }
 
@@ -305,7 +317,9 @@ mod tests {
         let mut test = TestContext::new(&[("a.rs", "fn main() {}\n")]).await;
         let mut requests = builder(&test);
         let listing = test.cx.workspace.list(journeyman_workspace::ListOptions::default()).unwrap();
-        requests.pack_first_context(&mut test.cx, "do it", &listing, &[], None, &[]).unwrap();
+        requests
+            .pack_first_context(&mut test.cx, "do it", &listing, &[], &TaskFindings::default(), &|_| true)
+            .unwrap();
         test.record_reply(&[call("c1", "read_file", json!({ "path": "a.rs" }))]);
         test.cx.transcript.close_calls("not run");
         requests.fall_back_to_text(&mut test.cx);

@@ -86,6 +86,11 @@ impl InputMeter {
         &self.limits
     }
 
+    /// Returns true if the window is known, and the server has no other once the model is loaded.
+    pub(crate) fn has_certain_window(&self) -> bool {
+        self.is_final && self.limits.source != LimitSource::Default
+    }
+
     /// Returns the counter of texts, whose counts aren't corrected.
     pub(crate) fn counter(&self) -> &Arc<Counter> {
         self.requests.counter()

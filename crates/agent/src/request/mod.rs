@@ -14,4 +14,5 @@ pub(crate) mod reply_calls;
 pub(crate) mod reply_stream;
 pub(crate) mod text_protocol;
 pub(crate) mod token_ratios;
+pub(crate) mod uncommitted;
 pub(crate) mod usage_estimate;

@@ -1,40 +1,13 @@
-//! Reads calls from the text of a model without tool calling, and writes calls and results as text.
+//! Reads calls from the text of a model without tool calling.
 
 use std::ops::Range;
 
-use journeyman_context::fence_text;
 use journeyman_edit::{Files, Item, parse_blocks, read_named_calls};
-use journeyman_protocol::{Block, CallId, Message, ResultPart, ToolUse};
+use journeyman_protocol::{CallId, ToolUse};
 use serde_json::Value;
 
 use super::apply_edit;
 use super::prose_edits::{AcceptedFormats, ProseEdits, ProseRules, read_prose_edits};
-
-/// Returns true if a message has tool calls or tool results.
-pub(crate) fn has_calls(message: &Message) -> bool {
-    message.content.iter().any(|block| matches!(block, Block::ToolUse(_) | Block::ToolResult { .. }))
-}
-
-/// Returns a message with its calls and results written as text.
-pub(crate) fn write_calls_as_text(message: &Message) -> Message {
-    let content = message.content.iter().map(|block| match block {
-        Block::ToolUse(call) => {
-            Block::text(format!("<call tool=\"{}\">{}</call>", call.name.escape_default(), call.input))
-        }
-        Block::ToolResult { content, .. } => {
-            let texts: Vec<&str> = content
-                .iter()
-                .map(|part| match part {
-                    ResultPart::Text { text } => text.as_str(),
-                    ResultPart::Image(_) => "[image]",
-                })
-                .collect();
-            Block::text(fence_text("result", &[], &texts.join("\n")))
-        }
-        other => other.clone(),
-    });
-    Message { role: message.role, content: content.collect() }
-}
 
 /// Reads the `<edit>` and `<call>` blocks of a reply as calls, in order, and edits in other formats
 /// where the reply has no `<edit>` block. An unreadable block becomes a malformed call, so that the

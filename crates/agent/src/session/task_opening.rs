@@ -19,8 +19,9 @@ use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::planning::{needs_plan, plan_task};
-use crate::request::builder::RequestBuilder;
+use crate::request::builder::{RequestBuilder, TaskFindings};
 use crate::request::index_lookup::look_up_task;
+use crate::request::uncommitted::look_up_uncommitted;
 use crate::supervision::Supervision;
 use crate::transcript::record::{MessageId, QueuedMessage, Record};
 use crate::verification::Verification;
@@ -138,26 +139,32 @@ impl TaskOpening<'_> {
 
     async fn pack_first_context(&mut self, task: &str) -> Result<PackedContext, AgentError> {
         let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
-        let lookup = |timeout| (look_up_task(self.cx, Arc::clone(&may_show), task), timeout);
-        let found = self.cx.settings.index_timeout.map(lookup);
+        let lookup = |timeout| {
+            let deadline = tokio::time::Instant::now() + timeout;
+            let uncommitted = look_up_uncommitted(self.cx, Arc::clone(&may_show));
+            (look_up_task(self.cx, Arc::clone(&may_show), task), uncommitted, deadline)
+        };
+        let lookups = self.cx.settings.index_timeout.map(lookup);
         let listing = list_files(self.cx).await?;
         let mut lines = candidates_at_named_lines(task, &listing, self.cx.workspace.root());
         lines.retain(|lines| may_show(&lines.path));
         let are_named = !lines.is_empty();
         self.supervision.look_for_line_commits(self.cx, lines);
         let checks = self.verification.find_checks(self.cx, self.approvals, &listing);
-        // The lookup ran while the tree was listed. A slow lookup is not waited for any longer.
-        let found = match found {
-            Some((looked_up, timeout)) => tokio::time::timeout(timeout, looked_up).await.ok(),
-            None => None,
-        };
-        let found = found.and_then(Result::ok).flatten();
-        if let Some(found) = found.as_ref().filter(|_| !are_named) {
+        let mut findings = TaskFindings::default();
+        // The lookups ran while the tree was listed. Slow ones are not waited for any longer.
+        if let Some((gathered, uncommitted, deadline)) = lookups {
+            let gathered = tokio::time::timeout_at(deadline, gathered).await;
+            findings.gathered = gathered.ok().and_then(Result::ok).flatten();
+            let uncommitted = tokio::time::timeout_at(deadline, uncommitted).await;
+            findings.uncommitted = uncommitted.ok().and_then(Result::ok).unwrap_or_default();
+        }
+        if let Some(found) = findings.gathered.as_ref().filter(|_| !are_named) {
             self.supervision.look_for_line_commits(self.cx, likeliest_passage(&found.candidates));
         }
-        let commits = self.supervision.take_known_commits();
-        let (cx, found) = (&mut *self.cx, found.as_ref());
-        let text = self.requests.pack_first_context(cx, task, &listing, &checks, found, &commits)?;
+        findings.line_commits = self.supervision.take_known_commits();
+        let text =
+            self.requests.pack_first_context(self.cx, task, &listing, &checks, &findings, &*may_show)?;
         let is_planned = !self.cx.asks_question && self.cx.settings.mode != Mode::Plan;
         let needs_plan = is_planned
             && match self.cx.settings.plan_first {
@@ -254,9 +261,33 @@ mod tests {
         while !said(&test).contains("Begin with main (a.rs:1-3)") {
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
             let seen = journeyman_tools::SeenFiles::default();
-            supervision.supervise_step(&mut test.cx, &seen, false).await.unwrap();
+            supervision
+                .supervise_step(&mut test.cx, crate::supervision::SupervisedStep::of(&seen))
+                .await
+                .unwrap();
         }
         assert!(!said(&test).contains("(vault/b.rs:"), "{}", said(&test));
+    }
+
+    #[tokio::test]
+    async fn a_session_with_an_index_is_told_of_uncommitted_changes() {
+        let files = [("a.rs", "fn main() {}\n"), ("vault/b.rs", "fn b() {}\n"), ("c.rs", "fn c() {}\n")];
+        let mut test = TestContext::new(&files).await;
+        use_git(&mut test);
+        commit_all(&test, "Begin with main");
+        test.set_rules("[[rule]]\npaths = ['vault/**']\ndecision = 'deny'");
+        for path in ["a.rs", "vault/b.rs", "new.rs"] {
+            std::fs::write(test.root.join(path), "fn changed() {}\n").unwrap();
+        }
+        std::fs::remove_file(test.root.join("c.rs")).unwrap();
+        let index = Arc::clone(&test.cx.index);
+        let built = tokio::task::spawn_blocking(move || index.snapshot(&CancellationToken::new()).map(drop));
+        built.await.unwrap().unwrap();
+        test.cx.settings.index_timeout = Some(std::time::Duration::from_secs(3_600));
+        test.cx.shared.add_queued(user_message(1, "finish what I began in main"));
+        open(&mut test, Hooks::none()).await.unwrap();
+        let line = "Uncommitted changes from before the task: a.rs c.rs (deleted) new.rs (new)";
+        assert!(test.last_text().contains(line), "{}", test.last_text());
     }
 
     #[tokio::test]

@@ -16,6 +16,7 @@ use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
 use crate::AgentError;
 use crate::hooks::change_review::ChangeReview;
+use crate::supervision::SupervisedStep;
 
 impl Session {
     /// Runs turns until the task ends.
@@ -111,7 +112,9 @@ impl Session {
             || self.runner.has_running_commands()
             || self.has_background_agents();
         let seen = Arc::clone(self.runner.seen_files());
-        let stalled = self.supervision.supervise_step(&mut self.cx, &seen, running).await?;
+        let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
+        let step = SupervisedStep { seen: &seen, running, may_show };
+        let stalled = self.supervision.supervise_step(&mut self.cx, step).await?;
         // An output that came with the step that stalled counts.
         let end = completed_agent_end(&self.cx).or(stalled).or_else(|| self.required_task_end());
         if end.is_none() {

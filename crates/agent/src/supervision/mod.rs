@@ -48,6 +48,24 @@ pub(crate) struct Supervision {
     line_commits: LineCommits,
 }
 
+/// A step of a task that is supervised.
+pub(crate) struct SupervisedStep<'a> {
+    /// The files that the session has seen.
+    pub(crate) seen: &'a SeenFiles,
+    /// True if commands or agents run in the background.
+    pub(crate) running: bool,
+    /// Returns true if the text of a file may be shown.
+    pub(crate) may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
+}
+
+#[cfg(test)]
+impl<'a> SupervisedStep<'a> {
+    /// Returns a step without work in the background, in a project without rules.
+    pub(crate) fn of(seen: &'a SeenFiles) -> Self {
+        Self { seen, running: false, may_show: Arc::new(|_| true) }
+    }
+}
+
 impl Supervision {
     pub(crate) fn new(todos: Arc<SharedTodoList>, schedule: Arc<Schedule>, remind_every: u32) -> Self {
         let reminders = TodoReminderTimer::new(NonZeroU32::new(remind_every));
@@ -78,11 +96,11 @@ impl Supervision {
     pub(crate) async fn supervise_step(
         &mut self,
         cx: &mut SessionContext,
-        seen: &SeenFiles,
-        running: bool,
+        step: SupervisedStep<'_>,
     ) -> Result<Option<TaskEnd>, AgentError> {
+        let SupervisedStep { seen, running, may_show } = step;
         report_external_changes(cx, seen, running).await?;
-        self.nested.add_instructions(cx, seen).await?;
+        self.nested.add_instructions(cx, seen, may_show).await?;
         self.line_commits.remind_of_late_commits(cx);
         self.record_todo_changes(cx);
         if let Some(emptied) = self.emptied_reminder.take() {
@@ -282,10 +300,10 @@ mod tests {
         let seen = SeenFiles::default();
         seen.record(RelPath::parse("a.rs").unwrap(), ContentHash::of(b"one"));
         let mut supervision = supervision(0);
-        supervision.supervise_step(&mut test.cx, &seen, false).await.unwrap();
+        supervision.supervise_step(&mut test.cx, SupervisedStep::of(&seen)).await.unwrap();
         test.write("a.rs", "two");
         for _ in 0..2 {
-            supervision.supervise_step(&mut test.cx, &seen, false).await.unwrap();
+            supervision.supervise_step(&mut test.cx, SupervisedStep::of(&seen)).await.unwrap();
         }
         let events = test.events().await;
         assert_eq!(reminders(&events), [ReminderCategory::File]);
@@ -306,7 +324,10 @@ mod tests {
             .every("broken", two, ScheduledJob::from_closure(|_| async { Err("no network".to_owned()) }))
             .unwrap();
         for _ in 0..3 {
-            supervision.supervise_step(&mut test.cx, &SeenFiles::default(), false).await.unwrap();
+            supervision
+                .supervise_step(&mut test.cx, SupervisedStep::of(&SeenFiles::default()))
+                .await
+                .unwrap();
             test.cx.transcript.end_step(std::time::Duration::ZERO);
         }
         let events = test.events().await;
@@ -323,7 +344,10 @@ mod tests {
         let draft = TodoDraft { title: Some("write the test".to_owned()), ..TodoDraft::default() };
         supervision.todos().set(vec![draft]).unwrap();
         for _ in 0..3 {
-            supervision.supervise_step(&mut test.cx, &SeenFiles::default(), false).await.unwrap();
+            supervision
+                .supervise_step(&mut test.cx, SupervisedStep::of(&SeenFiles::default()))
+                .await
+                .unwrap();
         }
         let events = test.events().await;
         let reasons: Vec<_> = events

@@ -22,6 +22,8 @@ const PAGE_ENTRIES: usize = 1_000;
 pub(crate) struct KeptTexts {
     /// The user's messages that the session took, in their words, oldest first.
     pub(crate) said: Vec<String>,
+    /// The first of them that belongs to the newest task.
+    pub(crate) current: usize,
     /// The reports of agents and of other CLIs, oldest first.
     pub(crate) reports: Vec<DelegatedReport>,
 }
@@ -35,7 +37,8 @@ pub(crate) async fn read_kept_texts(
 ) -> Result<KeptTexts, AgentError> {
     let mut queued = HashMap::<MessageId, (MessageKind, String)>::new();
     let (mut calls, mut kept) = (HashSet::<CallId>::new(), KeptTexts::default());
-    for_each_record(store, session, &["queued", "message", "result"], |record| match record {
+    for_each_record(store, session, &["queued", "message", "result", "began"], |record| match record {
+        Record::Began => kept.current = kept.said.len(),
         Record::Queued(one) if one.kind == MessageKind::User || one.category == ReminderCategory::Agent => {
             queued.insert(one.id, (one.kind, one.text));
         }

@@ -1,5 +1,6 @@
 //! The transcript: a session's messages and actions, as records of one durable log.
 
+pub(crate) mod calls_as_text;
 pub(crate) mod fork;
 pub(crate) mod log;
 pub(crate) mod log_reader;

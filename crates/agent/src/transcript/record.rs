@@ -212,8 +212,8 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolUse>,
     },
-    /// The transcript was cleared, such as to be rewritten for the text protocol.
-    Cleared,
+    /// The calls and results of the transcript were written as text, for the text protocol.
+    RewrittenAsText,
     /// Old results were replaced by a line each.
     Aged {
         /// The results.
@@ -316,7 +316,7 @@ impl Record {
             Self::Withdrawn { .. } => "withdrawn",
             Self::Began => "began",
             Self::Message { .. } => "message",
-            Self::Cleared => "cleared",
+            Self::RewrittenAsText => "rewritten_as_text",
             Self::Aged { .. } => "aged",
             Self::Compacted(_) => "compacted",
             Self::Call(_) => "call",

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use journeyman_context::CheckedRound;
-use journeyman_context::compaction::{WorkingState, apply_aged};
+use journeyman_context::compaction::{WorkingState, apply_aged, result_as_text};
 use journeyman_model::SystemPart;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{
@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::AgentError;
 use crate::agents::role::AgentRole;
+use crate::transcript::calls_as_text::write_calls_as_text;
 use crate::transcript::log_reader::list_compactions;
 use crate::transcript::record::{
     Compaction, MessageId, QueuedMessage, Record, RecordedSettings, TaskCounters, record_of,
@@ -178,7 +179,7 @@ impl State {
         let text = redactor.redact(text);
         match self.needs_result_block(call) {
             true => Block::result(call.clone(), text, true),
-            false => Block::text(journeyman_context::fence_text("result", &[("of", tool)], &text)),
+            false => Block::text(result_as_text(call, Some(tool), true, &text)),
         }
     }
 
@@ -393,7 +394,9 @@ impl State {
             Record::Message { message, taken, stop, calls } => {
                 self.apply_message(message, &taken, stop, calls, at)
             }
-            Record::Cleared => self.messages.clear(),
+            Record::RewrittenAsText => {
+                self.messages = write_calls_as_text(&self.messages);
+            }
             Record::Aged { results } => apply_aged(&mut self.messages, &results),
             Record::Compacted(compaction) => self.apply_compaction(*compaction),
             Record::Call(transition) => self.apply_transition(transition, at),

@@ -97,6 +97,9 @@ fn the_plan_has_the_commit_of_the_lines_in_question() {
     assert!(!text.stdout.contains(&token), "{}", text.stdout);
     let found = house.jm(&["context", "open_shop accepts a wooden key"]).run().expect(0);
     found.prints(&["(it last changed the likeliest passage)"]);
+    house.write("new.py", "x = 1\n");
+    let text = house.jm(&["context", "--text", &task]).run().expect(0);
+    text.prints(&["Uncommitted changes from before the task: new.py (new)"]);
 }
 
 #[test]
@@ -228,7 +231,7 @@ fn hard_rules_become_rules_and_checks() {
         "Never touch vendor/.\nAlways run `python3 -m unittest`.\nDo not edit generated code.\n",
     );
     let promoted = house.jm(&["policy", "promote"]).run().expect(0);
-    promoted.prints(&["vendor/**", "checks = ["]).says(&["AGENTS.md:3 names no path"]);
+    promoted.prints(&["vendor/**", "checks = ["]).says(&["AGENTS.md:3 is no rule"]);
     house.jm(&["policy", "promote", "--write"]).run().expect(0).says(&["policy.toml", "config.toml"]);
     let judged = house.jm(&["policy", "check", "--tool", "write_file", "--path", "vendor/a.py"]).run();
     assert_eq!(judged.code(), 7, "{}", judged.stdout);

@@ -1,5 +1,6 @@
 //! Old tool results become one line each.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{
@@ -8,6 +9,7 @@ use journeyman_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::text_calls::{TextResult, calls_of_text_results, parse_text_result, result_as_text};
 use crate::counting::Counter;
 
 /// Replies whose results always stay: the model is working with them.
@@ -33,18 +35,45 @@ pub struct AgedResult {
     pub line: String,
 }
 
+/// A result, as a block of its own or written as text.
+struct AnyResult<'a> {
+    id: CallId,
+    content: Cow<'a, [ResultPart]>,
+    is_error: bool,
+}
+
+impl<'a> AnyResult<'a> {
+    /// Returns the result of a block in a message of this role.
+    fn of(role: Role, block: &'a Block) -> Option<Self> {
+        match block {
+            Block::ToolResult { id, content, is_error } => {
+                Some(Self { id: id.clone(), content: Cow::Borrowed(content), is_error: *is_error })
+            }
+            Block::Text { text } if role == Role::User => {
+                let result = parse_text_result(text)?;
+                let content = vec![ResultPart::Text { text: result.content.to_owned() }];
+                Some(Self { id: result.call, content: Cow::Owned(content), is_error: result.is_error })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Selects the results to be replaced: all but those of the last two replies and the newest ones
 /// that have `keep` tokens together. Returns them with the number of tokens that they free.
 #[must_use]
 pub fn age_results(messages: &[Message], keep: Tokens, counter: &Counter) -> (Vec<AgedResult>, Tokens) {
     let calls: HashMap<&CallId, &ToolUse> =
         messages.iter().flat_map(Message::tool_uses).map(|call| (&call.id, call)).collect();
+    let of_text = calls_of_text_results(messages);
     let replies = messages.iter().enumerate().filter(|(_, it)| it.role == Role::Assistant);
     let newest = replies.rev().nth(KEPT_REPLIES.saturating_sub(1)).map_or(0, |(at, _)| at);
     let (mut kept, mut freed, mut aged) = (Tokens(0), Tokens(0), Vec::new());
     for (at, message) in messages.iter().enumerate().rev() {
         for block in message.content.iter().rev() {
-            let Block::ToolResult { id, content, is_error } = block else { continue };
+            let Some(AnyResult { id, content, is_error }) = AnyResult::of(message.role, block) else {
+                continue;
+            };
             let tokens = counter.count_block(block);
             if at > newest || kept + tokens <= keep {
                 kept += tokens;
@@ -55,11 +84,12 @@ pub fn age_results(messages: &[Message], keep: Tokens, counter: &Counter) -> (Ve
             if tokens < MIN_AGED_TOKENS {
                 continue;
             }
-            let line = aged_result_line(calls.get(id).copied(), id, content, *is_error);
+            let call = calls.get(&id).copied().or_else(|| of_text.get(&id));
+            let line = aged_result_line(call, &id, &content, is_error);
             let saved = tokens.0.saturating_sub(counter.count(&line).0);
             if saved > 0 {
                 freed += Tokens(saved);
-                aged.push(AgedResult { call: id.clone(), line });
+                aged.push(AgedResult { call: id, line });
             }
         }
     }
@@ -73,11 +103,20 @@ pub fn apply_aged(messages: &mut [Message], aged: &[AgedResult]) {
         aged.iter().map(|result| (&result.call, result.line.as_str())).collect();
     let wanted: HashSet<&CallId> = lines.keys().copied().collect();
     for block in messages.iter_mut().flat_map(|message| message.content.iter_mut()) {
-        if let Block::ToolResult { id, content, .. } = block
-            && wanted.contains(id)
-            && let Some(line) = lines.remove(id)
-        {
-            *content = vec![ResultPart::Text { text: line.to_owned() }];
+        match block {
+            Block::ToolResult { id, content, .. } if wanted.contains(id) => {
+                if let Some(line) = lines.remove(id) {
+                    *content = vec![ResultPart::Text { text: line.to_owned() }];
+                }
+            }
+            Block::Text { text } => {
+                if let Some(TextResult { call, tool, is_error, .. }) = parse_text_result(text)
+                    && let Some(line) = lines.remove(&call)
+                {
+                    *text = result_as_text(&call, tool, is_error, line);
+                }
+            }
+            _ => {}
         }
     }
 }

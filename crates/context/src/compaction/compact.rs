@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use journeyman_protocol::{Block, Message, ResultPart, Role, TokenCounter as _, Tokens};
-use serde_json::Value;
+use journeyman_protocol::{Block, Message, Role, TokenCounter as _, Tokens};
 
-use super::shorten::{recall_note, shorten};
+use super::shorten::shorten;
+use super::tail::{PercentOf as _, count_message_tokens, is_result, shorten_block, shorten_tail, tail_start};
 use super::working_state::{DelegatedReport, StateFacts, WorkingState};
 use crate::counting::Counter;
 use crate::fence::fence_text;
@@ -21,15 +21,8 @@ const TAIL_PERCENT: u64 = 35;
 const TASK_PERCENT: u64 = 35;
 /// The share of the limit that is left to the state beside results that the model has yet to read.
 const STATE_PERCENT: u64 = 12;
-/// A shorter string of a call's arguments is never shortened, in bytes.
-const MIN_SHORTENED_ARGUMENT_BYTES: usize = 200;
 /// The share of the limit for instructions of directories.
 const INSTRUCTIONS_PERCENT: u64 = 15;
-/// Attempts at shortening the newest messages, each to a smaller part of it, in hundredths.
-const MAX_SHORTENINGS: u32 = 5;
-const SHORTENING_PERCENT: u64 = 75;
-/// The text in place of an image that there is no room for.
-const OMITTED_IMAGE: &str = "[an image, no longer shown]";
 
 /// A compaction's input.
 pub struct CompactionInput<'a> {
@@ -88,6 +81,11 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
             all: limit.percent(LONE_OPENING_PERCENT),
             task: limit.percent(LONE_OPENING_PERCENT),
         },
+        // The newest task stands in the state, and the first one gives way to it.
+        _ if facts.current > 0 => {
+            let all = room.percent(OPENING_PERCENT / 2);
+            OpeningRoom { all, task: all }
+        }
         _ => OpeningRoom { all: room.percent(OPENING_PERCENT), task: limit.percent(TASK_PERCENT) },
     };
     let (head, opening) = kept_opening(messages, opening, task, rooms, counter);
@@ -97,7 +95,12 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let instructions = kept_instructions((left_out, tail), limit.percent(INSTRUCTIONS_PERCENT), counter);
     let pinned = head.iter().chain(&instructions);
     let head_tokens: Tokens = pinned.map(|block| counter.count_block(block)).sum();
-    let state_room = limit.percent(STATE_PERCENT).max(Tokens(2 * PREAMBLE_TOKENS));
+    let current = match facts.current {
+        0 => Tokens(0),
+        at => facts.said.iter().skip(at).map(|text| counter.count(text)).sum::<Tokens>(),
+    };
+    let state_room = limit.percent(STATE_PERCENT).max(Tokens(2 * PREAMBLE_TOKENS))
+        + Tokens((current.0 * 2).min(limit.percent(TASK_PERCENT).0));
     let beside_head = Tokens(limit.0.saturating_sub(head_tokens.0 + state_room.0));
     let first = left_out.first().filter(|it| it.role == Role::User);
     state.absorb(left_out.get(usize::from(first.is_some())..).unwrap_or_default());
@@ -109,7 +112,16 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let is_shown = |block: &Block| matches!(block, Block::Text { text } if text.contains(task));
     let is_shown = usize::from(head.iter().any(is_shown)).min(facts.said.len());
     let told = unseen_reports(facts.reports, tail);
-    let facts = StateFacts { said: facts.said.get(is_shown..).unwrap_or_default(), reports: &told, ..facts };
+    // What the newest messages have of the newest task isn't said twice.
+    let stays =
+        |text: &String| user_texts(shortened.as_deref().unwrap_or(tail)).any(|it| it.contains(text.trim()));
+    let said = facts.said.iter().enumerate().skip(is_shown);
+    let said: Vec<String> = said
+        .filter(|(at, text)| facts.current == 0 || *at < facts.current || !stays(text))
+        .map(|(_, text)| text.clone())
+        .collect();
+    let facts =
+        StateFacts { said: &said, current: facts.current.saturating_sub(is_shown), reports: &told, ..facts };
     let text_room = Tokens(text_room.saturating_sub(PREAMBLE_TOKENS));
     let plain = state.prose.take();
     let without = prose.map(|_| state.render(&facts, notes, text_room, counter));
@@ -137,20 +149,6 @@ const PREAMBLE: &str = "The conversation up to here was shortened to its state. 
                         it tells of, and read files again before you change them.\n";
 /// An upper bound of the introduction's tokens, with the fence.
 const PREAMBLE_TOKENS: u64 = 60;
-
-fn count_message_tokens(messages: &[Message], counter: &Counter) -> Tokens {
-    messages.iter().map(|message| counter.count_message(message)).sum()
-}
-
-trait PercentOf {
-    fn percent(self, hundredths: u64) -> Self;
-}
-
-impl PercentOf for Tokens {
-    fn percent(self, hundredths: u64) -> Self {
-        Self(self.0 * hundredths / 100)
-    }
-}
 
 /// Returns the instructions of directories that are left out, the newest of each file, as far as
 /// there is room.
@@ -198,7 +196,7 @@ fn unseen_reports(reports: &[DelegatedReport], tail: &[Message]) -> Vec<Delegate
 /// Returns true if the newest messages end in results, which the model gets with the next request.
 fn has_unread_results(tail: &[Message]) -> bool {
     let last = tail.last().filter(|message| message.role == Role::User);
-    last.is_some_and(|it| it.content.iter().any(|block| matches!(block, Block::ToolResult { .. })))
+    last.is_some_and(|it| it.content.iter().any(is_result))
 }
 
 /// The room for the beginning of the conversation.
@@ -250,117 +248,9 @@ fn shorten_after_task(block: &mut Block, task: &str, room: OpeningRoom, counter:
     true
 }
 
-/// Returns the index of the first message that stays. Before it every call has its result.
-fn tail_start(messages: &[Message], room: Tokens, counter: &Counter) -> usize {
-    let mut spent = Tokens(0);
-    let mut start = None;
-    for (at, message) in messages.iter().enumerate().skip(1).rev() {
-        spent += counter.count_message(message);
-        if spent > room && start.is_some() {
-            break;
-        }
-        if !message.content.iter().any(|block| matches!(block, Block::ToolResult { .. })) {
-            start = Some(at);
-        }
-    }
-    start.unwrap_or(messages.len())
-}
-
-/// Shortens the newest messages if they don't fit: results first, then long arguments of calls.
-fn shorten_tail(tail: &[Message], room: Tokens, counter: &Counter) -> Option<Vec<Message>> {
-    if count_message_tokens(tail, counter) <= room {
-        return None;
-    }
-    let blocks = tail.iter().flat_map(|message| &message.content);
-    let mut part = fair_limit(blocks.map(|block| counter.count_block(block)).collect(), room);
-    for _ in 1..MAX_SHORTENINGS {
-        let shortened = shorten_pieces(tail, part, counter);
-        if count_message_tokens(&shortened, counter) <= room {
-            return Some(shortened);
-        }
-        // Names, ids and notes of what is missing take tokens too.
-        part = part.percent(SHORTENING_PERCENT);
-    }
-    Some(shorten_pieces(tail, part, counter))
-}
-
-/// Shortens each text that has more tokens than `part`.
-fn shorten_pieces(tail: &[Message], part: Tokens, counter: &Counter) -> Vec<Message> {
-    let mut tail = tail.to_vec();
-    for block in tail.iter_mut().flat_map(|message| message.content.iter_mut()) {
-        match block {
-            Block::ToolResult { id, content, .. } => {
-                let recall = recall_note(id);
-                for part_of in content {
-                    match part_of {
-                        ResultPart::Text { text } => {
-                            if let Some(short) = shorten(text, part, Some(&recall), counter) {
-                                *text = short;
-                            }
-                        }
-                        ResultPart::Image(image) if counter.count_image(image) > part => {
-                            *part_of = ResultPart::Text { text: OMITTED_IMAGE.to_owned() };
-                        }
-                        ResultPart::Image(_) => {}
-                    }
-                }
-            }
-            Block::ToolUse(call) => shorten_arguments(&mut call.input, part, counter),
-            Block::Text { .. } | Block::Image(_) => shorten_block(block, part, counter),
-            Block::Thinking { .. } => {}
-        }
-    }
-    tail
-}
-
-/// Returns the tokens that each piece may have, so that all fit: short ones leave theirs to the
-/// others.
-fn fair_limit(mut needs: Vec<Tokens>, room: Tokens) -> Tokens {
-    needs.sort_unstable();
-    let (mut left, mut open) = (room.0, needs.len() as u64);
-    for need in needs {
-        let part = left / open.max(1);
-        if need.0 > part {
-            return Tokens(part);
-        }
-        left -= need.0;
-        open -= 1;
-    }
-    room
-}
-
-/// Shortens a text, and replaces an image by a line, if it doesn't fit.
-fn shorten_block(block: &mut Block, room: Tokens, counter: &Counter) {
-    match block {
-        Block::Text { text } => {
-            if let Some(short) = shorten(text, room, None, counter) {
-                *text = short;
-            }
-        }
-        Block::Image(image) if counter.count_image(image) > room => *block = Block::text(OMITTED_IMAGE),
-        _ => {}
-    }
-}
-
-/// Shortens the long strings of a call's arguments. The call has run already.
-fn shorten_arguments(input: &mut Value, budget: Tokens, counter: &Counter) {
-    match input {
-        Value::String(text) if text.len() > MIN_SHORTENED_ARGUMENT_BYTES => {
-            if let Some(short) = shorten(text, budget, None, counter) {
-                *text = short;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| shorten_arguments(item, budget, counter)),
-        Value::Object(fields) => {
-            fields.values_mut().for_each(|field| shorten_arguments(field, budget, counter));
-        }
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{CallId, ToolUse};
+    use journeyman_protocol::{CallId, ResultPart, ToolUse};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -468,14 +358,6 @@ mod tests {
         messages.push(Message::user_text("Go on."));
         let read = compact(CompactionInput { limit: Tokens(3_500), ..input(&messages, 1_500) });
         assert!(read.tokens <= Tokens(1_500), "{}", read.tokens);
-    }
-
-    #[test]
-    fn results_of_one_reply_leave_room_to_each_other() {
-        assert_eq!(fair_limit(vec![Tokens(900), Tokens(10), Tokens(40)], Tokens(400)), Tokens(350));
-        assert_eq!(fair_limit(vec![Tokens(900), Tokens(800)], Tokens(400)), Tokens(200));
-        assert_eq!(fair_limit(vec![Tokens(9)], Tokens(400)), Tokens(400));
-        assert_eq!(fair_limit(Vec::new(), Tokens(400)), Tokens(400));
     }
 
     #[test]

@@ -12,8 +12,11 @@ mod compact;
 mod section;
 mod sentences;
 mod shorten;
+mod tail;
+mod text_calls;
 mod working_state;
 
 pub use aging::{AgedResult, age_results, apply_aged};
 pub use compact::{CompactedTranscript, CompactionInput, compact};
+pub use text_calls::result_as_text;
 pub use working_state::{DelegatedReport, FileNote, StateFacts, WorkingState};

@@ -12,6 +12,7 @@ use super::aging::{COMMAND_TOOL, aged_outcome, main_argument};
 use super::section::{Section, SectionItem, render_sections};
 use super::sentences::{StatementKind, sentence_weight, split_sentences, statement_kind};
 use super::shorten::{recall_note, shorten};
+use super::text_calls::{calls_in_text, calls_of_text_results, parse_text_result, without_calls};
 
 /// Maximum statements of one kind. With [`MAX_BYTES`](super::sentences) each they have about 30,000
 /// tokens, of which a request shows its share.
@@ -31,6 +32,13 @@ const MAX_WHOLE_REPORT_TOKENS: Tokens = Tokens(400);
 /// The rank of a short message of the user, and of a demand in a long one.
 const WHOLE_MESSAGE_RANK: u8 = 3;
 
+/// The share of the newest task, in hundredths: it is what the model works on. The sections' shares
+/// are held against their sum.
+const CURRENT_TASK_SHARE: u64 = 60;
+/// The share of the notes of hooks, in hundredths.
+const NOTES_SHARE: u64 = 10;
+/// The heading of what the user said before the newest task.
+const SAID_HEADING: &str = "The user said, oldest first:";
 /// The heading of a model's summary.
 const SUMMARY_HEADING: &str = "Summary of what came before the newest messages:";
 /// The tool that asks the user.
@@ -115,8 +123,10 @@ impl DelegatedReport {
 /// Facts that the session has by itself.
 #[derive(Debug, Clone, Default)]
 pub struct StateFacts<'a> {
-    /// The user's messages, in their words, oldest first. The first one is the task.
+    /// The user's messages, in their words, oldest first. The first one is the first task.
     pub said: &'a [String],
+    /// The first of them that belongs to the newest task.
+    pub current: usize,
     /// The reports of agents, oldest first.
     pub reports: &'a [DelegatedReport],
     /// The todos, a line each.
@@ -131,10 +141,21 @@ impl WorkingState {
     /// Adds what messages say that are about to be left out.
     pub fn absorb(&mut self, messages: &[Message]) {
         let mut calls: Vec<&ToolUse> = Vec::new();
+        let of_text = calls_of_text_results(messages);
         for message in messages {
             for block in &message.content {
                 match block {
-                    Block::Text { text } if message.role == Role::Assistant => self.absorb_text(text),
+                    Block::Text { text } if message.role == Role::Assistant => {
+                        self.absorb_text(&without_calls(text));
+                        calls_in_text(text).iter().for_each(|call| self.absorb_call(call));
+                    }
+                    Block::Text { text } => {
+                        if let Some(result) = parse_text_result(text) {
+                            let parts = [ResultPart::Text { text: result.content.to_owned() }];
+                            let call = of_text.get(&result.call);
+                            self.absorb_result(call, &result.call, &parts, result.is_error);
+                        }
+                    }
                     Block::ToolUse(call) => {
                         self.absorb_call(call);
                         calls.push(call);
@@ -218,15 +239,32 @@ impl WorkingState {
         budget: Tokens,
         counter: &dyn TokenCounter,
     ) -> String {
-        let short_of_room = Tokens(budget.0 * 2 / 5);
-        let all: Tokens = facts.said.iter().map(|text| counter.count(text)).sum();
-        let said = facts.said.iter().flat_map(|text| {
-            if all <= short_of_room || counter.count(text) <= MAX_WHOLE_MESSAGE_TOKENS {
-                return vec![SectionItem { text: format!("\"{}\"", text.trim()), rank: WHOLE_MESSAGE_RANK }];
-            }
-            statements_of(text)
-        });
-        let said = Section { heading: "The user said, oldest first:", share: 40, items: said.collect() };
+        let (earlier, current) = facts.said.split_at_checked(facts.current).unwrap_or((facts.said, &[]));
+        // Of a session with one task the beginning of the conversation has it.
+        let (earlier, current) = if earlier.is_empty() { (current, earlier) } else { (earlier, current) };
+        let count_all = |texts: &[String]| texts.iter().map(|text| counter.count(text)).sum::<Tokens>();
+        let quote = |texts: &[String], most: Tokens| {
+            let is_short = count_all(texts) <= most;
+            let items = texts.iter().flat_map(|text| {
+                if is_short || counter.count(text) <= MAX_WHOLE_MESSAGE_TOKENS {
+                    return vec![SectionItem {
+                        text: format!("\"{}\"", text.trim()),
+                        rank: WHOLE_MESSAGE_RANK,
+                    }];
+                }
+                statements_of(text)
+            });
+            items.collect()
+        };
+        let part = |hundredths: u64| Tokens(budget.0 * hundredths / 100);
+        let current = Section {
+            heading: "The newest task, in the user's words:",
+            share: CURRENT_TASK_SHARE,
+            items: quote(current, part(CURRENT_TASK_SHARE)),
+        };
+        let said = Section { heading: SAID_HEADING, share: 40, items: quote(earlier, part(40)) };
+        let note =
+            |text: &String| shorten(text, part(NOTES_SHARE), None, counter).unwrap_or_else(|| text.clone());
         let decisions = self
             .decisions
             .iter()
@@ -247,7 +285,9 @@ impl WorkingState {
             items: self.files.iter().map(file).collect(),
         };
         let sections = [
+            current,
             said,
+            Section::new("Notes of hooks:", NOTES_SHARE, notes.iter().map(note)),
             Section::new("The user's answers to questions:", 6, self.answers.iter().cloned()),
             Section::new("Rules noted on the way:", 8, self.constraints.iter().cloned()),
             Section::new("Plan and progress:", 8, facts.todos.iter().cloned()),
@@ -261,7 +301,6 @@ impl WorkingState {
             Section::new("Newest results of the project's checks:", 4, facts.evidence.iter().cloned()),
             files,
             Section::new(SUMMARY_HEADING, 10, self.prose.clone()),
-            Section::new("Notes of hooks:", 2, notes.iter().cloned()),
             Section::new("Commands that ran:", 3, self.commands.iter().cloned()),
             Section::new("Questions that were asked:", 1, self.questions.iter().cloned()),
         ];
@@ -451,6 +490,18 @@ mod tests {
             let text = worked().render(&facts, &[], Tokens(budget), &TokenEstimator);
             assert!(TokenEstimator.count(&text).0 <= budget + 10, "{budget}: {text}");
         }
+    }
+
+    #[test]
+    fn the_newest_task_is_told_apart_and_stays_whole() {
+        let long = |name: &str| (0..120).map(|at| format!("Do step {at} of {name}. ")).collect::<String>();
+        let said = [long("the first task"), long("the newest task")];
+        let facts = StateFacts { said: &said, current: 1, ..StateFacts::default() };
+        let notes = ["the ticket is JM-77 ".repeat(20)];
+        let text = WorkingState::default().render(&facts, &notes, Tokens(2_400), &TokenEstimator);
+        let (_, newest) = text.split_once("The newest task, in the user's words:\n").unwrap();
+        assert!(newest.contains(said[1].trim()), "{text}");
+        assert!(text.contains("JM-77") && TokenEstimator.count(&text) <= Tokens(2_400), "{text}");
     }
 
     #[test]

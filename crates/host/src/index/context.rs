@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use journeyman_agent::{Approver, ChecksSetting, RunSettings, find_line_commit, offered_tools};
+use journeyman_agent::{
+    Approver, ChecksSetting, RunSettings, find_line_commit, find_uncommitted, offered_tools,
+};
 use journeyman_context::counting::Counter;
 use journeyman_context::gathering::{ContextSources, GatheredContext, gather};
 use journeyman_context::packing::{ContextCandidate, PackingOutcome};
@@ -14,10 +16,11 @@ use journeyman_context::{
 };
 use journeyman_git::Git;
 use journeyman_model::ScriptedModel;
-use journeyman_policy::builtin_tool;
-use journeyman_policy::secrets::Redactor;
+use journeyman_policy::secrets::{Redactor, is_settings_file};
+use journeyman_policy::{Call, builtin_tool};
 use journeyman_protocol::{
-    ContextCategory, ContextShare, LimitSource, ModelLimits, RelPath, Tokens, ToolSpec,
+    ContextCategory, ContextShare, Decision, Effects, LimitSource, Mode, ModelLimits, RelPath, Tokens,
+    ToolSpec,
 };
 use journeyman_tools::Registry;
 use journeyman_workspace::{FileBody, ListOptions, Workspace};
@@ -26,13 +29,14 @@ use super::answers::{ContextAnswer, ContextPlanItem};
 use super::open::CodeIndex;
 use crate::agents::{AgentTrust, load_agents};
 use crate::builder::run_settings;
-use crate::config::{Config, Environment};
+use crate::config::{Config, Environment, load_policy};
 use crate::memory::{NoteFile, load_notes};
 use crate::models::{ConnectedModel, can_call_tools, configured_model_limits};
 use crate::policy_check::list_check_commands;
 use crate::prompt_files::load_prompts;
 use crate::root::project_root;
 use crate::session_tools::{ToolParts, session_tools};
+use crate::settings::ADMIN_POLICY;
 use crate::skills::Skills;
 use crate::state::{StateDirs, now};
 use crate::web::search_engine;
@@ -82,24 +86,7 @@ impl ContextPlan {
         let root = project_root(environment, directory)?;
         let state = StateDirs::open(environment)?;
         let config = load_assuming_trust(environment, &root)?;
-        // Without a model there is nothing to ask; a wrong one is told.
-        let configured = match config.model {
-            Some(_) => configured_model_limits(&config, environment)?,
-            None => configured_model_limits(&config, environment).ok().flatten(),
-        };
-        let (model, mut limits) = match configured {
-            Some((name, limits)) => (Some(name), limits),
-            None => (None, ModelLimits::conservative_default(false)),
-        };
-        if let Some(window) = window {
-            limits.set_window(window, LimitSource::Configured);
-            if limits.window != window {
-                let (least, most) = (ModelLimits::MIN_WINDOW, ModelLimits::MAX_WINDOW);
-                let message =
-                    format!("a window of {window} tokens: no model has one under {least} or over {most}");
-                return Err(HostError::usage(message));
-            }
-        }
+        let (model, limits) = planned_limits(environment, &config, window)?;
         let name = model.clone().or_else(|| config.model.clone()).unwrap_or_default();
         let settings = session_settings(&config, &name, approver)?;
         let budget = WindowBudget::new(&limits, settings.max_output);
@@ -112,14 +99,19 @@ impl ContextPlan {
         let agents = load_agents(environment, &root, &AgentTrust::default())?.to_agents();
         let tools = offered_tools(registry, &settings, Some(&agents), limits.window);
         let notes = load_notes(&state, &root)?;
-        let found = gather_candidates(index, &workspace, &redactor, task);
+        let visible = visible_files(environment, &root, &config, settings.mode)?;
+        let found = gather_candidates(index, &workspace, &redactor, (task, &visible));
         let lines = match candidates_at_named_lines(task, &listing, workspace.root()) {
             lines if lines.is_empty() => {
                 found.iter().filter_map(|found| likeliest_passage(&found.candidates)).collect()
             }
             lines => lines,
         };
-        let line_commits = find_line_commits(&index.git(), &workspace, &redactor, lines);
+        let git = index.git();
+        let line_commits = find_line_commits(&git, &workspace, &redactor, lines);
+        let mut uncommitted =
+            Git::run_blocking(async { Ok(find_uncommitted(&git).await) }).unwrap_or_default();
+        uncommitted.retain(|file| visible(&file.path));
         let packed = pack_first_request(&FirstRequestInputs {
             role: None,
             prompts: &load_prompts(environment)?,
@@ -128,6 +120,8 @@ impl ContextPlan {
             listing: &listing,
             found: found.as_ref(),
             line_commits: &line_commits,
+            uncommitted: &uncommitted,
+            may_show: &|path| visible(path) && !is_settings_file(&path.to_string()),
             checks: &checks,
             mode: settings.mode,
             goal: settings.read_only_goal,
@@ -180,6 +174,49 @@ impl ContextPlan {
             message: self.message,
         }
     }
+}
+
+/// Returns the configured model with its limits, or those of `window`.
+fn planned_limits(
+    environment: &Environment,
+    config: &Config,
+    window: Option<Tokens>,
+) -> Result<(Option<String>, ModelLimits), HostError> {
+    // Without a model there is nothing to ask; a wrong one is told.
+    let configured = match config.model {
+        Some(_) => configured_model_limits(config, environment)?,
+        None => configured_model_limits(config, environment).ok().flatten(),
+    };
+    let (model, mut limits) = match configured {
+        Some((name, limits)) => (Some(name), limits),
+        None => (None, ModelLimits::conservative_default(false)),
+    };
+    if let Some(window) = window {
+        limits.set_window(window, LimitSource::Configured);
+        if limits.window != window {
+            let (least, most) = (ModelLimits::MIN_WINDOW, ModelLimits::MAX_WINDOW);
+            let message =
+                format!("a window of {window} tokens: no model has one under {least} or over {most}");
+            return Err(HostError::usage(message));
+        }
+    }
+    Ok((model, limits))
+}
+
+/// Returns a filter of the files that a session in this mode may read without asking.
+fn visible_files(
+    environment: &Environment,
+    root: &Path,
+    config: &Config,
+    mode: Mode,
+) -> Result<impl Fn(&RelPath) -> bool + use<>, HostError> {
+    let own: Vec<&str> = config.command_tools.iter().map(|tool| tool.name.as_str()).collect();
+    let policy = load_policy(environment, root, Some(Path::new(ADMIN_POLICY)), &own)?.policy;
+    Ok(move |path: &RelPath| {
+        let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
+        let call = Call { tool: "read_file", agent: None, mode, effects: &effects, sandbox: None };
+        policy.judge(&call).decision == Decision::Allow
+    })
 }
 
 /// Returns the commits that last changed the lines, as far as git can tell.
@@ -257,7 +294,7 @@ fn gather_candidates(
     index: &CodeIndex,
     workspace: &Workspace,
     redactor: &Redactor,
-    task: &str,
+    (task, may_show): (&str, &dyn Fn(&RelPath) -> bool),
 ) -> Option<GatheredContext> {
     let graph = index.project.graph(&index.snapshot);
     let history = index.read_history();
@@ -272,7 +309,7 @@ fn gather_candidates(
         snapshot: &index.snapshot,
         graph: Some(&graph),
         history: history.as_ref(),
-        may_show: &|_| true,
+        may_show,
         read: &read,
     };
     gather(task, &sources).map(|found| found.map_subjects(|text| redactor.redact(text)))

@@ -63,7 +63,7 @@ impl PreparedEntry {
         let (kind, status) = (record.kind(), record.status());
         let (value, changed) = match record {
             Record::Began
-            | Record::Cleared
+            | Record::RewrittenAsText
             | Record::Counters(_)
             | Record::Checkpoint { .. }
             | Record::Checking { .. }

@@ -3,11 +3,12 @@
 use std::sync::Mutex;
 
 use journeyman_agent::hooks::{GateDecision, HooksBuilder};
-use journeyman_agent::{AgentError, CompactionSettings, CutOffPolicy, RunSettings};
+use journeyman_agent::{AgentError, CompactionSettings, CutOffPolicy, RunSettings, UserMessage};
 use journeyman_context::counting::{Counter, RequestParts};
 use journeyman_model::{ModelError, ModelRequest};
 use journeyman_protocol::{
-    CompressionMethod, CompressionReason, Event, LimitSource, ModelLimits, RunOutcome, Tokens,
+    CompressionMethod, CompressionReason, Event, ImageData, ImageTokens, LimitSource, ModelLimits,
+    RunOutcome, Tokens,
 };
 use serde_json::json;
 
@@ -16,6 +17,10 @@ use crate::session::support::model::{Step, Told, calls, fails, result, says};
 
 cases![
     a_long_task_stays_within_the_window_and_forgets_nothing_that_matters,
+    a_second_task_stays_whole_while_the_first_gives_way,
+    a_conversation_that_is_rewritten_as_text_loses_nothing,
+    a_request_that_no_window_can_have_is_not_sent,
+    a_model_without_tool_calling_forgets_nothing_either,
     case_29_over_the_threshold_the_window_is_archived_and_summarized_and_under_it_nothing_happens,
     a_refused_request_is_shortened_and_sent_once_more,
     a_task_that_fits_the_window_stays_whole_after_a_refusal,
@@ -289,6 +294,115 @@ async fn a_refused_request_ages_where_a_hook_forbids_to_shorten_it() {
     assert_eq!(report.text, "all were read", "{}", report.summary);
     assert!(compressions(&bench).is_empty());
     assert!(told.requests().iter().any(|request| tokens(request) > WINDOW), "something was refused");
+}
+
+async fn a_second_task_stays_whole_while_the_first_gives_way() {
+    let files = files(60);
+    let mut bench = bench(&files);
+    let read = reader(60, "I begin.");
+    let first_ends = std::sync::atomic::AtomicBool::new(true);
+    let told = Told::by(move |request| match first_ends.swap(false, std::sync::atomic::Ordering::SeqCst) {
+        true => says("the first is done"),
+        false => read(request),
+    });
+    let steps = |name: &str, count: usize| -> String {
+        (0..count).map(|at| format!("In step {at} look at the {name}. ")).collect()
+    };
+    let session = bench.start(&told, settings(Tokens(16_384), false));
+    for task in [steps("old door", 60), steps("new window", 120)] {
+        session.handle.send(task).await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
+    }
+    assert!(compressions(&bench).len() > 2, "{:?}", compressions(&bench));
+    let requests = told.requests();
+    let text: String = requests.last().unwrap().messages.iter().map(|message| message.text()).collect();
+    let missing = (0..120).filter(|at| !text.contains(&format!("In step {at} look at the new window.")));
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<usize>::new(), "{text}");
+    assert!(text.contains("The newest task, in the user's words:"), "{text}");
+    assert!(requests.iter().map(tokens).max().unwrap() <= Tokens(16_384));
+    assert_settled(&bench);
+}
+
+async fn a_conversation_that_is_rewritten_as_text_loses_nothing() {
+    let files = files(12);
+    let mut bench = bench(&files);
+    let told = Told::by(reader(12, "I begin."));
+    let session = bench.start(&told, settings(Tokens(200_000), false));
+    session.handle.send("Read all files.").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    session.handle.compact().await.unwrap();
+    session.handle.close().await;
+    let told = Told::new([says("done")]);
+    let in_text = RunSettings { tool_calling: false, ..settings(Tokens(200_000), false) };
+    let session = bench.resume(&told, in_text, CutOffPolicy::Continue).await.unwrap();
+    session.handle.send("What was in them?").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    session.handle.close().await;
+    let whole = format!("{:?}", bench.unshortened_state().await.messages);
+    for file in 0..12 {
+        assert!(whole.contains(&format!("// file {file}\\n")), "{file}");
+    }
+    assert!(whole.contains("<call tool=") && !whole.contains("ToolResult"), "{whole}");
+}
+
+async fn a_request_that_no_window_can_have_is_not_sent() {
+    // The header of a PNG of 1,024 by 1,024 pixels, in base 64.
+    let data = "iVBORw0KGgoAAAANSUhEUgAABAAAAAQACAIAAAA=".to_owned();
+    let image = ImageData { media_type: "image/png".to_owned(), data };
+    let patches = ImageTokens::Patches { side: 28, max_edge: 1_568, max_patches: 1_600, percent: 100 };
+    for (images, is_sent) in [(patches, false), (ImageTokens::Unknown, true)] {
+        let mut bench = bench(&files(2));
+        let told = Told::new([says("done")]);
+        let mut small = settings(Tokens(4_096), false);
+        small.limits.images = images;
+        let session = bench.start(&told, small);
+        let message = UserMessage { text: "Look.".to_owned(), images: vec![image.clone(); 8] };
+        session.handle.send(message).await.unwrap();
+        let ended = format!("{:?}", session.handle.wait_until_finished().await);
+        assert_eq!(told.requests().len(), usize::from(is_sent), "{ended}");
+        assert_eq!(ended.contains("and the model's window has 4096"), !is_sent, "{ended}");
+    }
+}
+
+async fn a_model_without_tool_calling_forgets_nothing_either() {
+    let mut files = files(40);
+    files.push(("src/f40.rs".to_owned(), "fn last() {}\n".to_owned()));
+    let mut bench = bench(&files);
+    let next = Mutex::new(0);
+    let told = Told::by(move |request| {
+        let mut next = next.lock().unwrap();
+        let number = *next;
+        *next += 1;
+        let call =
+            |path: String| format!("I look.\n<call tool=\"read_file\">{}</call>", json!({ "path": path }));
+        let reply = match number {
+            0 => says(&call("src/gone.rs".to_owned())),
+            40 => says(&format!("Patching the lexer had no effect.\n{}", call("output:text-2-0".to_owned()))),
+            41.. => says("all were read"),
+            _ => says(&call(format!("src/f{number}.rs"))),
+        };
+        reply.reporting(tokens(request))
+    });
+    let in_text = RunSettings { tool_calling: false, ..settings(WINDOW, false) };
+    let session = bench.start(&told, in_text);
+    session.handle.send("Read all files. Never touch vendor/.").await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
+    assert_eq!(report.text, "all were read", "{}", report.summary);
+    let requests = told.requests();
+    assert!(requests.iter().map(tokens).max().unwrap() <= WINDOW);
+    assert!(compressions(&bench).len() > 1);
+    let text: String = requests[40].messages.iter().map(|message| message.text()).collect();
+    for fact in ["Never touch vendor/.", "- src/f3.rs (", "read_file src/gone.rs: "] {
+        assert!(text.contains(fact), "{fact} in {text}");
+    }
+    assert!(!text.contains("- <call"), "{text}");
+    let ages = |request: &ModelRequest| format!("{:?}", request.messages).contains("is no longer shown");
+    assert!(requests.iter().any(ages), "results age");
+    let recalled = requests[41].messages.last().unwrap().text();
+    assert!(
+        recalled.contains("// file 1") && recalled.contains("let value = compute(1, 2, 3);"),
+        "{recalled}"
+    );
 }
 
 async fn a_result_that_aged_is_read_again_after_a_restart() {

@@ -65,7 +65,7 @@ async fn each_kind_of_block() {
     for (reply, files, words) in rows {
         let (found, heard) = after(&format!("Here it is.\n\n{reply}\nThat is all.")).await;
         assert_eq!(found, files, "{reply}\n{heard}");
-        assert!(heard.starts_with("<result of=\"apply_edit\">\n"), "{heard}");
+        assert!(heard.starts_with("<result of=\"apply_edit\""), "{heard}");
         assert!(heard.contains(words), "{reply}\n{heard}");
     }
 }
@@ -121,10 +121,10 @@ async fn blocks_and_calls_run_in_order() {
     assert_eq!(
         heads,
         [
-            "<result of=\"apply_edit\">",
-            "<result of=\"run_command\">",
-            "<result of=\"apply_edit\">",
-            "<result of=\"read_file\">"
+            "<result of=\"apply_edit\" id=\"text-1-0\">",
+            "<result of=\"run_command\" id=\"text-1-1\">",
+            "<result of=\"apply_edit\" id=\"text-1-2\">",
+            "<result of=\"read_file\" id=\"text-1-3\">"
         ]
     );
     for call in ["text-1-0", "text-1-1", "text-1-2", "text-1-3"] {
@@ -185,6 +185,6 @@ async fn a_call_that_comes_all_the_same_is_answered_in_text() {
     for request in &told.requests()[1..] {
         assert!(request.messages.iter().all(|message| message.tool_uses().next().is_none()));
         let heard = request.messages.last().unwrap().text();
-        assert!(heard.starts_with("<result of=\"read_file\">") && heard.contains("right"), "{heard}");
+        assert!(heard.starts_with("<result of=\"read_file\"") && heard.contains("right"), "{heard}");
     }
 }
