@@ -496,6 +496,10 @@ fn push_named_files(
             refuse(PackingOutcome::NoRoom, PackingOutcome::NoRoom.description());
             continue;
         }
+        if !(inputs.may_show)(path) {
+            refuse(PackingOutcome::Unreadable, "a rule hides it, or it holds settings");
+            continue;
+        }
         match inputs.workspace.read(path, MAX_FILE_BYTES).map(|content| content.body) {
             Ok(FileBody::Text(text)) if text.text.is_empty() => refuse(PackingOutcome::Unreadable, "empty"),
             Ok(FileBody::Text(text)) => {

@@ -93,9 +93,10 @@ impl Compactor {
             size = self.age_results(stages.cx, room, size, tools);
         }
         let threshold = room.compaction_start(stages.cx.settings.compaction.threshold);
-        // The task itself isn't shortened before a provider refuses it.
         let is_first = stages.cx.transcript.state().messages.len() < MIN_SHORTENABLE_MESSAGES;
-        if size.predicted > threshold && !is_first && !self.has_shortened_this_turn(stages.cx) {
+        // The task itself isn't shortened before a provider refuses it, or would have to.
+        let is_due = size.predicted > threshold && !is_first || is_impossible(stages.cx, size);
+        if is_due && !self.has_shortened_this_turn(stages.cx) {
             let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
             match self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await {
                 // The request may still fit.
@@ -103,7 +104,12 @@ impl Compactor {
                 other => size = other?,
             }
         }
-        refuse_impossible(stages.cx, size)
+        if is_impossible(stages.cx, size) {
+            let tokens = stages.cx.meter.estimate(size.fixed + size.messages);
+            let window = stages.cx.meter.limits().window;
+            return Err(AgentError::RequestTooLong { tokens, fixed: size.fixed, window });
+        }
+        Ok(())
     }
 
     /// Shortens the conversation after a provider refused the last request as too long. Returns
@@ -152,9 +158,15 @@ impl Compactor {
         let input = InputRoom::for_model(stages.cx).input;
         let room = InputRoom { input: Tokens(input.0.saturating_sub(added.0)) };
         let size = RequestSize::measure_next(stages.cx, tools);
-        self.age_results(stages.cx, room, size, tools);
+        if self.age_results(stages.cx, room, size, tools).predicted <= room.input {
+            return Ok(());
+        }
         let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
-        self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await.map(drop)
+        match self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await {
+            Err(AgentError::HookDenied { reason, .. }) => emit_denial(stages.cx, &reason),
+            other => drop(other?),
+        }
+        Ok(())
     }
 
     /// Shortens the conversation because a person asked for it. Returns the tokens of the next
@@ -357,12 +369,12 @@ fn surely_fits(cx: &SessionContext, tools: &[ToolSpec], tokens: Tokens) -> bool 
     (bytes + system + tools) as u64 / MIN_BYTES_PER_TOKEN <= tokens.0
 }
 
-/// Refuses a request that is certainly longer than the model's window: some servers cut such a
+/// Returns true if a request is certainly longer than the model's window: some servers cut such a
 /// request without a word.
-fn refuse_impossible(cx: &SessionContext, size: RequestSize) -> Result<(), AgentError> {
+fn is_impossible(cx: &SessionContext, size: RequestSize) -> bool {
     let limits = cx.meter.limits();
     if !cx.meter.has_certain_window() {
-        return Ok(());
+        return false;
     }
     let margin = if limits.tokenizer.is_exact() { 100 } else { ESTIMATE_PERCENT };
     let tokens = cx.meter.estimate(size.fixed + size.messages);
@@ -371,10 +383,7 @@ fn refuse_impossible(cx: &SessionContext, size: RequestSize) -> Result<(), Agent
         ImageTokens::Unknown => image_tokens(cx),
         _ => Tokens(0),
     };
-    if tokens.0.saturating_sub(guessed.0).saturating_mul(100) <= limits.window.0.saturating_mul(margin) {
-        return Ok(());
-    }
-    Err(AgentError::RequestTooLong { tokens, fixed: size.fixed, window: limits.window })
+    tokens.0.saturating_sub(guessed.0).saturating_mul(100) > limits.window.0.saturating_mul(margin)
 }
 
 /// Returns the tokens that images of the transcript are counted with.
@@ -463,9 +472,13 @@ impl CompactionInputs<'_> {
                 }
             }
         });
+        let (before, task) = match self.texts.current {
+            0 => (self.texts.said.as_slice(), [].as_slice()),
+            at => self.texts.said.split_at_checked(at).unwrap_or((&self.texts.said, &[])),
+        };
         let facts = StateFacts {
-            said: &self.texts.said,
-            current: self.texts.current,
+            said: before,
+            task,
             reports: &self.texts.reports,
             todos: todos.collect(),
             evidence: checks.collect(),

@@ -289,8 +289,9 @@ impl ModelExchange<'_> {
             return None;
         }
         let without = self.cx.meter.count_parts(&self.cx.transcript.state().system, &request.tools, lent);
-        let added = Tokens(tokens.0.saturating_sub(self.cx.meter.predict(without.total()).0));
-        (added.0 > 0).then_some(HookExcess { tokens, added, room })
+        let without = self.cx.meter.predict(without.total());
+        let added = Tokens(tokens.0.saturating_sub(without.0));
+        (without <= room).then_some(HookExcess { tokens, added, room })
     }
 
     /// Learns from the input that the provider reported or the window that it named in a refusal,

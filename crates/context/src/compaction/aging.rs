@@ -102,7 +102,8 @@ pub fn apply_aged(messages: &mut [Message], aged: &[AgedResult]) {
     let mut lines: HashMap<&CallId, &str> =
         aged.iter().map(|result| (&result.call, result.line.as_str())).collect();
     let wanted: HashSet<&CallId> = lines.keys().copied().collect();
-    for block in messages.iter_mut().flat_map(|message| message.content.iter_mut()) {
+    let users = messages.iter_mut().filter(|message| message.role == Role::User);
+    for block in users.flat_map(|message| message.content.iter_mut()) {
         match block {
             Block::ToolResult { id, content, .. } if wanted.contains(id) => {
                 if let Some(line) = lines.remove(id) {

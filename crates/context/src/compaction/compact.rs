@@ -22,7 +22,7 @@ const TASK_PERCENT: u64 = 35;
 /// The share of the limit that is left to the state beside results that the model has yet to read.
 const STATE_PERCENT: u64 = 12;
 /// The share of the limit for instructions of directories.
-const INSTRUCTIONS_PERCENT: u64 = 15;
+const INSTRUCTIONS_PERCENT: u64 = 25;
 
 /// A compaction's input.
 pub struct CompactionInput<'a> {
@@ -82,7 +82,7 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
             task: limit.percent(LONE_OPENING_PERCENT),
         },
         // The newest task stands in the state, and the first one gives way to it.
-        _ if facts.current > 0 => {
+        _ if !facts.task.is_empty() => {
             let all = room.percent(OPENING_PERCENT / 2);
             OpeningRoom { all, task: all }
         }
@@ -95,10 +95,7 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let instructions = kept_instructions((left_out, tail), limit.percent(INSTRUCTIONS_PERCENT), counter);
     let pinned = head.iter().chain(&instructions);
     let head_tokens: Tokens = pinned.map(|block| counter.count_block(block)).sum();
-    let current = match facts.current {
-        0 => Tokens(0),
-        at => facts.said.iter().skip(at).map(|text| counter.count(text)).sum::<Tokens>(),
-    };
+    let current: Tokens = facts.task.iter().map(|text| counter.count(text)).sum();
     let state_room = limit.percent(STATE_PERCENT).max(Tokens(2 * PREAMBLE_TOKENS))
         + Tokens((current.0 * 2).min(limit.percent(TASK_PERCENT).0));
     let beside_head = Tokens(limit.0.saturating_sub(head_tokens.0 + state_room.0));
@@ -113,15 +110,15 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let is_shown = usize::from(head.iter().any(is_shown)).min(facts.said.len());
     let told = unseen_reports(facts.reports, tail);
     // What the newest messages have of the newest task isn't said twice.
-    let stays =
-        |text: &String| user_texts(shortened.as_deref().unwrap_or(tail)).any(|it| it.contains(text.trim()));
-    let said = facts.said.iter().enumerate().skip(is_shown);
-    let said: Vec<String> = said
-        .filter(|(at, text)| facts.current == 0 || *at < facts.current || !stays(text))
-        .map(|(_, text)| text.clone())
-        .collect();
-    let facts =
-        StateFacts { said: &said, current: facts.current.saturating_sub(is_shown), reports: &told, ..facts };
+    let newest = shortened.as_deref().unwrap_or(tail);
+    let is_kept = |text: &&String| user_texts(newest).any(|kept| kept.trim() == text.trim());
+    let new_task: Vec<String> = facts.task.iter().filter(|text| !is_kept(text)).cloned().collect();
+    let facts = StateFacts {
+        said: facts.said.get(is_shown..).unwrap_or_default(),
+        task: &new_task,
+        reports: &told,
+        ..facts
+    };
     let text_room = Tokens(text_room.saturating_sub(PREAMBLE_TOKENS));
     let plain = state.prose.take();
     let without = prose.map(|_| state.render(&facts, notes, text_room, counter));
@@ -550,11 +547,13 @@ mod tests {
             steps in prop::collection::vec(any_step(), 1..30),
             room in 1_200u64..20_000,
             rounds in 1usize..4,
+            is_second in any::<bool>(),
         ) {
             let (mut messages, mut said) = conversation(&steps, 0);
             let (mut state, mut opening) = (WorkingState::default(), 1);
             for round in 1..=rounds {
-                let facts = StateFacts { said: &said, ..StateFacts::default() };
+                let (before, task) = said.split_at(if is_second { said.len().min(2) } else { said.len() });
+                let facts = StateFacts { said: before, task, ..StateFacts::default() };
                 let input = || CompactionInput { facts: facts.clone(), opening, state: state.clone(), ..input(&messages, room) };
                 let compacted = compact(input());
                 prop_assert_eq!(&compact(input()), &compacted);

@@ -15,6 +15,8 @@ const RESULT_TAG: &str = "result";
 /// The tags of calls and of edits.
 const CALL_TAGS: (&str, &str) = ("<call ", "</call>");
 const EDIT_TAGS: (&str, &str) = ("<edit ", "</edit>");
+/// Maximum calls of one reply that are told.
+const MAX_CALLS: usize = 200;
 /// The tool of edits that stand in the text.
 const EDIT_TOOL: &str = "apply_edit";
 
@@ -64,21 +66,31 @@ pub(super) fn calls_in_text(text: &str) -> Vec<ToolUse> {
         found.push((at, to_call(EDIT_TOOL, json!({ "path": path }))));
     }
     found.sort_by_key(|(at, _)| *at);
+    found.truncate(MAX_CALLS);
     found.into_iter().map(|(_, call)| call).collect()
 }
 
 /// Returns a reply's text without its calls.
 pub(super) fn without_calls(text: &str) -> String {
-    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    let find =
+        |tag: &str, from: usize| text.get(from..).and_then(|rest| rest.find(tag)).map(|found| from + found);
+    // The next block of each kind, searched for once.
+    let mut next = [CALL_TAGS, EDIT_TAGS].map(|tags| (find(tags.0, 0), tags));
     loop {
-        let next = [CALL_TAGS, EDIT_TAGS].into_iter().filter_map(|tags| Some((rest.find(tags.0)?, tags.1)));
-        let Some((at, close)) = next.min() else { break };
-        let (prose, block) = rest.split_at_checked(at).unwrap_or((rest, ""));
-        out.push_str(prose);
+        for (place, tags) in &mut next {
+            if place.is_some_and(|place| place < at) {
+                *place = find(tags.0, at);
+            }
+        }
+        let first = next.iter().filter_map(|(place, tags)| Some(((*place)?, tags.1))).min();
+        let Some((place, close)) = first else { break };
+        out.push_str(text.get(at..place).unwrap_or_default());
         out.push('\n');
-        rest = block.split_once(close).map_or("", |(_, after)| after);
+        at = find(close, place).map_or(text.len(), |end| end + close.len());
     }
-    out.push_str(rest);
+    out.push_str(text.get(at..).unwrap_or_default());
     out
 }
 

@@ -32,13 +32,17 @@ const MAX_WHOLE_REPORT_TOKENS: Tokens = Tokens(400);
 /// The rank of a short message of the user, and of a demand in a long one.
 const WHOLE_MESSAGE_RANK: u8 = 3;
 
-/// The share of the newest task, in hundredths: it is what the model works on. The sections' shares
-/// are held against their sum.
-const CURRENT_TASK_SHARE: u64 = 60;
-/// The share of the notes of hooks, in hundredths.
-const NOTES_SHARE: u64 = 10;
-/// The heading of what the user said before the newest task.
-const SAID_HEADING: &str = "The user said, oldest first:";
+/// The part of the text for the newest task, in hundredths: it is what the model works on.
+const TASK_PERCENT: u64 = 60;
+/// The part of the text up to which the user's earlier messages are given whole, in hundredths.
+/// Less than their section has where every other section has something.
+const WHOLE_SAID_PERCENT: u64 = 25;
+/// The part of the text that one note of a hook may have, in hundredths. Less than their section
+/// has.
+const NOTES_PERCENT: u64 = 6;
+/// Tokens of a heading, and of the marks around an item.
+const HEADING_TOKENS: u64 = 16;
+const ITEM_TOKENS: u64 = 6;
 /// The heading of a model's summary.
 const SUMMARY_HEADING: &str = "Summary of what came before the newest messages:";
 /// The tool that asks the user.
@@ -123,10 +127,11 @@ impl DelegatedReport {
 /// Facts that the session has by itself.
 #[derive(Debug, Clone, Default)]
 pub struct StateFacts<'a> {
-    /// The user's messages, in their words, oldest first. The first one is the first task.
+    /// The user's messages before the newest task, in their words, oldest first; in a session with
+    /// one task all of them. The first one is the first task.
     pub said: &'a [String],
-    /// The first of them that belongs to the newest task.
-    pub current: usize,
+    /// The messages of the newest task, if it isn't the first.
+    pub task: &'a [String],
     /// The reports of agents, oldest first.
     pub reports: &'a [DelegatedReport],
     /// The todos, a line each.
@@ -239,32 +244,22 @@ impl WorkingState {
         budget: Tokens,
         counter: &dyn TokenCounter,
     ) -> String {
-        let (earlier, current) = facts.said.split_at_checked(facts.current).unwrap_or((facts.said, &[]));
-        // Of a session with one task the beginning of the conversation has it.
-        let (earlier, current) = if earlier.is_empty() { (current, earlier) } else { (earlier, current) };
-        let count_all = |texts: &[String]| texts.iter().map(|text| counter.count(text)).sum::<Tokens>();
-        let quote = |texts: &[String], most: Tokens| {
-            let is_short = count_all(texts) <= most;
-            let items = texts.iter().flat_map(|text| {
-                if is_short || counter.count(text) <= MAX_WHOLE_MESSAGE_TOKENS {
-                    return vec![SectionItem {
-                        text: format!("\"{}\"", text.trim()),
-                        rank: WHOLE_MESSAGE_RANK,
-                    }];
-                }
-                statements_of(text)
-            });
-            items.collect()
-        };
         let part = |hundredths: u64| Tokens(budget.0 * hundredths / 100);
-        let current = Section {
+        let task = Section {
             heading: "The newest task, in the user's words:",
-            share: CURRENT_TASK_SHARE,
-            items: quote(current, part(CURRENT_TASK_SHARE)),
+            share: 100,
+            items: quote_messages(facts.task, part(TASK_PERCENT), counter),
         };
-        let said = Section { heading: SAID_HEADING, share: 40, items: quote(earlier, part(40)) };
+        let task = render_sections(&[task], part(TASK_PERCENT), counter);
+        let budget = Tokens(budget.0.saturating_sub(counter.count(&task).0));
+        let part = |hundredths: u64| Tokens(budget.0 * hundredths / 100);
+        let said = Section {
+            heading: "The user said, oldest first:",
+            share: 40,
+            items: quote_messages(facts.said, part(WHOLE_SAID_PERCENT), counter),
+        };
         let note =
-            |text: &String| shorten(text, part(NOTES_SHARE), None, counter).unwrap_or_else(|| text.clone());
+            |text: &String| shorten(text, part(NOTES_PERCENT), None, counter).unwrap_or_else(|| text.clone());
         let decisions = self
             .decisions
             .iter()
@@ -285,9 +280,8 @@ impl WorkingState {
             items: self.files.iter().map(file).collect(),
         };
         let sections = [
-            current,
             said,
-            Section::new("Notes of hooks:", NOTES_SHARE, notes.iter().map(note)),
+            Section::new("Notes of hooks:", 10, notes.iter().map(note)),
             Section::new("The user's answers to questions:", 6, self.answers.iter().cloned()),
             Section::new("Rules noted on the way:", 8, self.constraints.iter().cloned()),
             Section::new("Plan and progress:", 8, facts.todos.iter().cloned()),
@@ -304,8 +298,22 @@ impl WorkingState {
             Section::new("Commands that ran:", 3, self.commands.iter().cloned()),
             Section::new("Questions that were asked:", 1, self.questions.iter().cloned()),
         ];
-        render_sections(&sections, budget, counter)
+        task + &render_sections(&sections, budget, counter)
     }
+}
+
+/// Returns the user's messages as items: whole if all fit into `room` together, else the long ones
+/// by their statements.
+fn quote_messages(texts: &[String], room: Tokens, counter: &dyn TokenCounter) -> Vec<SectionItem> {
+    let cost = |text: &String| counter.count(text).0 + ITEM_TOKENS;
+    let are_short = HEADING_TOKENS + texts.iter().map(cost).sum::<u64>() <= room.0;
+    let items = texts.iter().flat_map(|text| {
+        if are_short || counter.count(text) <= MAX_WHOLE_MESSAGE_TOKENS {
+            return vec![SectionItem { text: format!("\"{}\"", text.trim()), rank: WHOLE_MESSAGE_RANK }];
+        }
+        statements_of(text)
+    });
+    items.collect()
 }
 
 /// Returns the sentences of a long message, each once. Those that require something come first,
@@ -495,13 +503,18 @@ mod tests {
     #[test]
     fn the_newest_task_is_told_apart_and_stays_whole() {
         let long = |name: &str| (0..120).map(|at| format!("Do step {at} of {name}. ")).collect::<String>();
-        let said = [long("the first task"), long("the newest task")];
-        let facts = StateFacts { said: &said, current: 1, ..StateFacts::default() };
+        let (said, task) = ([long("the first task"), long("the second task")], [long("the newest task")]);
+        let facts = StateFacts { said: &said, task: &task, ..StateFacts::default() };
         let notes = ["the ticket is JM-77 ".repeat(20)];
-        let text = WorkingState::default().render(&facts, &notes, Tokens(2_400), &TokenEstimator);
-        let (_, newest) = text.split_once("The newest task, in the user's words:\n").unwrap();
-        assert!(newest.contains(said[1].trim()), "{text}");
-        assert!(text.contains("JM-77") && TokenEstimator.count(&text) <= Tokens(2_400), "{text}");
+        let tokens = TokenEstimator.count(&task[0]);
+        for percent in [140, 200, 300, 800] {
+            let budget = Tokens(tokens.0 * percent / 100);
+            let text = worked().render(&facts, &notes, budget, &TokenEstimator);
+            let (_, newest) = text.split_once("The newest task, in the user's words:\n").unwrap();
+            assert_eq!(newest.contains(task[0].trim()), percent > 140, "{percent}: {text}");
+            assert!(newest.contains("Do step 0 of the newest task."), "{percent}: {text}");
+            assert!(text.contains("JM-77") && TokenEstimator.count(&text) <= budget, "{percent}: {text}");
+        }
     }
 
     #[test]

@@ -56,6 +56,23 @@ const CONDITIONAL_PHRASES: [&str; 5] =
 const CONDITIONS: [&str; 5] = [" without tests", " without a ", " without an ", " when ", " while "];
 /// Ends of clauses.
 const CLAUSE_ENDS: [&str; 5] = ["; ", " instead", " but ", " rather ", ". "];
+/// Words that begin a clause of its own after a comma.
+const CLAUSE_VERBS: [&str; 14] = [
+    "change",
+    "use",
+    "edit",
+    "put",
+    "add",
+    "make",
+    "write",
+    "run",
+    "call",
+    "regenerate",
+    "prefer",
+    "see",
+    "but",
+    "instead",
+];
 /// Words that demand a command.
 const DEMANDING_PHRASES: [&str; 3] = ["always run", "must run", "always execute"];
 /// Words after "before" that mean the end of a task.
@@ -146,12 +163,15 @@ fn find_hard_rules(
     for (number, line) in text.lines().enumerate() {
         let fence = line.trim_start().starts_with("```");
         in_code ^= fence;
-        if in_code || fence || rules.len() + pathless.len() >= MAX_HARD_RULES {
+        if in_code || fence || rules.len() >= MAX_HARD_RULES {
             continue;
         }
         let (file, number) = (file.to_owned(), number + 1);
         match parse_demand(line, find) {
             Some(RuleDemand::Protect { paths, .. }) if paths.is_empty() => {
+                if pathless.len() >= MAX_HARD_RULES {
+                    continue;
+                }
                 pathless.push(PathlessRule { file, line: number, text: line.trim().to_owned() });
             }
             Some(demand) => rules.push(HardRule { file, line: number, demand }),
@@ -173,20 +193,9 @@ fn parse_demand(line: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<RuleD
     };
     let lower = simple(line);
     let quoted = find_quoted_parts(line);
-    if let Some(clause) = split_clauses(line).into_iter().find(forbids) {
-        // "Generated: `a.rs`. Do not edit." names its path before.
-        let part = if names_path(clause, find) { clause } else { line };
-        let (line, quoted, lower) = (part, find_quoted_parts(part), simple(part));
-        if CONDITIONS.iter().any(|words| lower.contains(words)) {
-            return Some(RuleDemand::Protect { paths: Vec::new(), asks: false });
-        }
-        let mut paths: Vec<String> =
-            quoted.iter().filter_map(|part| quoted_path_pattern(part, &lower, find)).collect();
-        if quoted.is_empty() {
-            paths.extend(line.split_whitespace().filter_map(|word| unquoted_path_pattern(word, find)));
-        }
-        let asks = CONDITIONAL_PHRASES.iter().any(|words| lower.contains(words));
-        return Some(RuleDemand::Protect { paths, asks });
+    let clauses = split_clauses(line);
+    if clauses.iter().any(forbids) {
+        return Some(parse_protection(line, &clauses, &forbids, find));
     }
     let command = *quoted.first().filter(|command| command.contains(char::is_alphabetic))?;
     if has_prohibition(&lower, &RUNNING_VERBS) {
@@ -199,15 +208,48 @@ fn parse_demand(line: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<RuleD
     has_command_demand(&lower).then(|| RuleDemand::Check(command.to_owned()))
 }
 
+/// Returns what the clauses that forbid changes protect: no path if one of them names none, or has
+/// a condition that no rule can have.
+fn parse_protection(
+    line: &str,
+    clauses: &[&str],
+    forbids: &dyn Fn(&&str) -> bool,
+    find: &dyn Fn(&str) -> Option<bool>,
+) -> RuleDemand {
+    let (mut paths, mut asks) = (Vec::new(), false);
+    let mut before = "";
+    for clause in clauses {
+        if forbids(clause) {
+            // "Generated: `a.rs`. Do not edit it." names its path before.
+            let part = if names_path(clause, find) { clause } else { before };
+            let lower = part.to_lowercase();
+            let quoted = find_quoted_parts(part);
+            let own: Vec<String> = match quoted.is_empty() {
+                true => {
+                    part.split_whitespace().filter_map(|word| unquoted_path_pattern(word, find)).collect()
+                }
+                false => quoted.iter().filter_map(|part| quoted_path_pattern(part, &lower, find)).collect(),
+            };
+            let has_condition = CONDITIONS.iter().any(|words| clause.to_lowercase().contains(words));
+            if own.is_empty() || has_condition {
+                return RuleDemand::Protect { paths: Vec::new(), asks: false };
+            }
+            paths.extend(own);
+            asks |= CONDITIONAL_PHRASES.iter().any(|words| line.to_lowercase().contains(words));
+        }
+        before = clause;
+    }
+    RuleDemand::Protect { paths, asks }
+}
+
 /// Splits a line where it stops to speak of the same: "never edit `dist/`; change `src/` instead".
 fn split_clauses(line: &str) -> Vec<&str> {
     let mut ends: Vec<usize> =
         CLAUSE_ENDS.iter().flat_map(|end| line.match_indices(end).map(|(at, end)| at + end.len())).collect();
-    // A comma parts clauses where no further path follows it.
+    // A comma parts clauses where something else is to be done.
     ends.extend(line.match_indices(", ").filter_map(|(at, comma)| {
-        let next = line.get(at + comma.len()..)?.split_whitespace().next()?;
-        let lists = next.contains(['`', '/', '.']) || matches!(next, "and" | "or");
-        (!lists).then_some(at + comma.len())
+        let next = line.get(at + comma.len()..)?.split_whitespace().next()?.to_lowercase();
+        CLAUSE_VERBS.contains(&next.as_str()).then_some(at + comma.len())
     }));
     ends.sort_unstable();
     ends.dedup();
@@ -420,6 +462,11 @@ mod tests {
             ("Never edit `dist/`, change `src/` instead.", Some(protect(&["dist/**"]))),
             ("Don't touch `dist/` but `src/`.", Some(protect(&["dist/**"]))),
             ("Never edit `a/`, `b/` or `c/`.", Some(protect(&["a/**", "b/**", "c/**"]))),
+            ("Never edit `dist/`; never touch `gen/`.", Some(protect(&["dist/**", "gen/**"]))),
+            (
+                "Never edit `dist/`, the `gen/` folder or `x.lock`.",
+                Some(protect(&["dist/**", "gen/**", "**/x.lock"])),
+            ),
             ("Generated: `gen/`. Do not edit it.", Some(protect(&["gen/**"]))),
             ("Never use `unwrap`.", None),
             ("- Don't edit generated code.", None),
@@ -439,12 +486,13 @@ mod tests {
     #[test]
     fn a_line_that_forbids_without_a_path_is_told() {
         let text = "# Rules\nNever touch the vendored code.\nPrefer small changes.\nNever use `unwrap`.\n\
-                    Never change `src/api.rs` without tests in `tests/`.\n";
+                    Never change `src/api.rs` without tests in `tests/`.\n\
+                    Do not edit generated code; change `src/` instead.\n";
         let (rules, pathless) = find_hard_rules("AGENTS.md", text, &find);
         assert_eq!(rules, []);
-        let [first, second] = pathless.as_slice() else { panic!("{pathless:?}") };
+        let [first, second, third] = pathless.as_slice() else { panic!("{pathless:?}") };
         assert_eq!((first.line, first.text.as_str()), (2, "Never touch the vendored code."));
-        assert_eq!(second.line, 5);
+        assert_eq!((second.line, third.line), (5, 6));
     }
 
     #[test]

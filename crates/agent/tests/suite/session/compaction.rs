@@ -350,17 +350,26 @@ async fn a_request_that_no_window_can_have_is_not_sent() {
     let data = "iVBORw0KGgoAAAANSUhEUgAABAAAAAQACAIAAAA=".to_owned();
     let image = ImageData { media_type: "image/png".to_owned(), data };
     let patches = ImageTokens::Patches { side: 28, max_edge: 1_568, max_patches: 1_600, percent: 100 };
-    for (images, is_sent) in [(patches, false), (ImageTokens::Unknown, true)] {
+    for (window, images, shown, is_sent) in [
+        // Images whose tokens are known go, where the window can't have them.
+        (4_096, patches, 0, true),
+        (4_096, ImageTokens::Unknown, 8, true),
+        (1_024, patches, 0, false),
+    ] {
         let mut bench = bench(&files(2));
-        let told = Told::new([says("done")]);
-        let mut small = settings(Tokens(4_096), false);
+        let told = Told::new([says("done"), says("done")]);
+        let mut small = settings(Tokens(window), false);
         small.limits.images = images;
+        small.context_budget = Tokens(100_000);
         let session = bench.start(&told, small);
         let message = UserMessage { text: "Look.".to_owned(), images: vec![image.clone(); 8] };
         session.handle.send(message).await.unwrap();
         let ended = format!("{:?}", session.handle.wait_until_finished().await);
-        assert_eq!(told.requests().len(), usize::from(is_sent), "{ended}");
-        assert_eq!(ended.contains("and the model's window has 4096"), !is_sent, "{ended}");
+        assert_eq!(told.requests().len(), usize::from(is_sent), "{window}: {ended}");
+        if is_sent {
+            let sent = format!("{:?}", told.requests()[0].messages);
+            assert_eq!(sent.matches("iVBORw0KGgo").count(), shown, "{window}: {sent}");
+        }
     }
 }
 
