@@ -10,6 +10,7 @@ use journeyman_context::gathering::{ContextSources, GatheredContext, gather, is_
 use journeyman_context::pack_follow_up;
 use journeyman_context::packing::shown_files;
 use journeyman_index::Snapshot;
+use journeyman_policy::secrets::is_settings_file;
 use journeyman_protocol::{Block, Event, Message, RelPath, Tokens};
 use journeyman_tools::SharedIndex;
 use journeyman_workspace::{FileBody, Workspace};
@@ -98,7 +99,8 @@ fn find_in_index(
         snapshot: &snapshot,
         graph: graph.as_deref(),
         history: history.as_ref(),
-        may_show,
+        // The tool that reads files masks what they hold.
+        may_show: &|path| may_show(path) && !is_settings_file(&path.to_string()),
         read: &read,
     };
     let redactor = index.redactor();

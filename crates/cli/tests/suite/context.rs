@@ -98,6 +98,12 @@ fn the_plan_has_the_commit_of_the_lines_in_question() {
     let found = house.jm(&["context", "open_shop accepts a wooden key"]).run().expect(0);
     found.prints(&["(it last changed the likeliest passage)"]);
     house.write("new.py", "x = 1\n");
+    house.write(".env", "SHOP_PASSWORD=open_shop_wooden\n");
+    house.write("AGENTS.md", "Use tabs.\n@.env\n");
+    let hidden =
+        house.jm(&["context", "--text", "which SHOP_PASSWORD does open_shop have in .env?"]).run().expect(0);
+    assert!(!hidden.stdout.contains("open_shop_wooden"), "{}", hidden.stdout);
+    house.write(".gitignore", ".env\nAGENTS.md\n.gitignore\n");
     let text = house.jm(&["context", "--text", &task]).run().expect(0);
     text.prints(&["Uncommitted changes from before the task: new.py (new)"]);
 }

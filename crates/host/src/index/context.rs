@@ -100,7 +100,8 @@ impl ContextPlan {
         let tools = offered_tools(registry, &settings, Some(&agents), limits.window);
         let notes = load_notes(&state, &root)?;
         let visible = visible_files(environment, &root, &config, settings.mode)?;
-        let found = gather_candidates(index, &workspace, &redactor, (task, &visible));
+        let may_show = |path: &RelPath| visible(path) && !is_settings_file(&path.to_string());
+        let found = gather_candidates(index, &workspace, &redactor, (task, &may_show));
         let lines = match candidates_at_named_lines(task, &listing, workspace.root()) {
             lines if lines.is_empty() => {
                 found.iter().filter_map(|found| likeliest_passage(&found.candidates)).collect()
@@ -121,7 +122,7 @@ impl ContextPlan {
             found: found.as_ref(),
             line_commits: &line_commits,
             uncommitted: &uncommitted,
-            may_show: &|path| visible(path) && !is_settings_file(&path.to_string()),
+            may_show: &may_show,
             checks: &checks,
             mode: settings.mode,
             goal: settings.read_only_goal,
