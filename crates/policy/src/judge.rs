@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, RelPath, SandboxNeeds, Verdict};
 
-use crate::call::Call;
+use crate::call::{Call, CallingAgent};
 use crate::command::{CommandAnalysis, CommandPart, analyse_command};
 use crate::protected_paths::{PathProtection, protection_of};
 use crate::registry::is_registry;
@@ -145,6 +145,14 @@ impl Policy {
     pub fn judge(&self, call: &Call<'_>) -> Verdict {
         let analysis = self.analyse_effects(call.effects);
         self.judge_in_all_modes(call, analysis.as_ref())
+    }
+
+    /// Returns true if `read_file` may read a file in this mode without asking.
+    #[must_use]
+    pub fn allows_reading(&self, path: &RelPath, mode: Mode, agent: Option<CallingAgent<'_>>) -> bool {
+        let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
+        let call = Call { tool: "read_file", agent, mode, effects: &effects, sandbox: None };
+        self.judge(&call).decision == Decision::Allow
     }
 
     /// Returns the strictest of the verdicts in the call's own mode and in each stricter maximum

@@ -132,10 +132,7 @@ impl Approvals {
     pub(crate) fn visible_file_filter(&self, mode: Mode) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
         let (policy, agent) = (self.policy.clone(), self.agent.clone());
         Arc::new(move |path| {
-            let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
-            let agent = agent.as_ref().map(|role| role.calling_agent());
-            let call = Call { tool: "read_file", agent, mode, effects: &effects, sandbox: None };
-            policy.judge(&call).decision == Decision::Allow
+            policy.allows_reading(path, mode, agent.as_ref().map(|role| role.calling_agent()))
         })
     }
 

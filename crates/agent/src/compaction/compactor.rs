@@ -98,11 +98,7 @@ impl Compactor {
         let is_due = size.predicted > threshold && !is_first || is_impossible(stages.cx, size);
         if is_due && !self.has_shortened_this_turn(stages.cx) {
             let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
-            match self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await {
-                // The request may still fit.
-                Err(AgentError::HookDenied { reason, .. }) => emit_denial(stages.cx, &reason),
-                other => size = other?,
-            }
+            size = self.shorten_if_allowed(&mut stages, CompressionReason::Threshold, bounded, tools).await?;
         }
         if is_impossible(stages.cx, size) {
             let tokens = stages.cx.meter.estimate(size.fixed + size.messages);
@@ -136,14 +132,8 @@ impl Compactor {
             Some(_) => InputRoom::target_after_compaction,
             None => InputRoom::limit_after_compaction,
         };
-        let after = match self.shorten(&mut stages, CompressionReason::Overflow, (room, limit), tools).await {
-            // What aged may suffice.
-            Err(AgentError::HookDenied { reason, .. }) => {
-                emit_denial(stages.cx, &reason);
-                RequestSize::measure_next(stages.cx, tools)
-            }
-            other => other?,
-        };
+        let after =
+            self.shorten_if_allowed(&mut stages, CompressionReason::Overflow, (room, limit), tools).await?;
         Ok(after.predicted < sent.predicted)
     }
 
@@ -162,11 +152,7 @@ impl Compactor {
             return Ok(());
         }
         let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
-        match self.shorten(&mut stages, CompressionReason::Threshold, bounded, tools).await {
-            Err(AgentError::HookDenied { reason, .. }) => emit_denial(stages.cx, &reason),
-            other => drop(other?),
-        }
-        Ok(())
+        self.shorten_if_allowed(&mut stages, CompressionReason::Threshold, bounded, tools).await.map(drop)
     }
 
     /// Shortens the conversation because a person asked for it. Returns the tokens of the next
@@ -193,6 +179,25 @@ impl Compactor {
     /// Returns true if the transcript was shortened in this turn already.
     fn has_shortened_this_turn(&self, cx: &SessionContext) -> bool {
         self.shortened_in == Some(step_and_turn(cx))
+    }
+
+    /// Shortens the conversation, as [`Compactor::shorten`]. Where a hook forbids it, that is said,
+    /// and the request may still fit.
+    async fn shorten_if_allowed(
+        &mut self,
+        stages: &mut CompactionStages<'_>,
+        reason: CompressionReason,
+        bounded: (InputRoom, CompactionLimit),
+        tools: &[ToolSpec],
+    ) -> Result<RequestSize, AgentError> {
+        match self.shorten(stages, reason, bounded, tools).await {
+            Err(AgentError::HookDenied { reason, .. }) => {
+                let message = format!("the conversation was not shortened: a hook forbids it: {reason}");
+                stages.cx.transcript.emit_nonfatal_error(ErrorPhase::System, message);
+                Ok(RequestSize::measure_next(stages.cx, tools))
+            }
+            other => other,
+        }
     }
 
     /// Shortens the conversation to at most what `limit` says. Returns the size of the next
@@ -506,11 +511,6 @@ fn redact_blocks(cx: &SessionContext, head: &mut [Block]) {
             *text = clean;
         }
     }
-}
-
-fn emit_denial(cx: &mut SessionContext, reason: &str) {
-    let message = format!("the conversation was not shortened: a hook forbids it: {reason}");
-    cx.transcript.emit_nonfatal_error(ErrorPhase::System, message);
 }
 
 fn emit_compaction_end(

@@ -9,7 +9,7 @@ use journeyman_context::{
     system_prompt,
 };
 use journeyman_model::{ModelRequest, SystemPart};
-use journeyman_policy::secrets::is_settings_file;
+use journeyman_policy::secrets::unmasked_files;
 use journeyman_protocol::{Event, RelPath, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
@@ -102,7 +102,7 @@ impl RequestBuilder {
             found: found.gathered.as_ref(),
             line_commits: &found.line_commits,
             uncommitted: &found.uncommitted,
-            may_show: &|path| may_show(path) && !is_settings_file(&path.to_string()),
+            may_show: &unmasked_files(may_show),
             checks,
             mode: cx.settings.mode,
             goal: cx.settings.read_only_goal,

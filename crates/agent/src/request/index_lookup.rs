@@ -10,7 +10,7 @@ use journeyman_context::gathering::{ContextSources, GatheredContext, gather, is_
 use journeyman_context::pack_follow_up;
 use journeyman_context::packing::shown_files;
 use journeyman_index::Snapshot;
-use journeyman_policy::secrets::is_settings_file;
+use journeyman_policy::secrets::unmasked_files;
 use journeyman_protocol::{Block, Event, Message, RelPath, Tokens};
 use journeyman_tools::SharedIndex;
 use journeyman_workspace::{FileBody, Workspace};
@@ -99,8 +99,7 @@ fn find_in_index(
         snapshot: &snapshot,
         graph: graph.as_deref(),
         history: history.as_ref(),
-        // The tool that reads files masks what they hold.
-        may_show: &|path| may_show(path) && !is_settings_file(&path.to_string()),
+        may_show: &unmasked_files(may_show),
         read: &read,
     };
     let redactor = index.redactor();

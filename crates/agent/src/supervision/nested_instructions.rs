@@ -10,7 +10,7 @@ use journeyman_context::{
     TokenEstimator, nested_instructions, nested_instructions_file, nested_instructions_text,
     untold_instructions_text,
 };
-use journeyman_policy::secrets::is_settings_file;
+use journeyman_policy::secrets::unmasked_files;
 use journeyman_protocol::{Block, RelPath, ReminderCategory, TokenCounter as _, Tokens};
 use journeyman_tools::SeenFiles;
 
@@ -54,7 +54,7 @@ impl NestedInstructions {
         }
         self.looked.extend(new.iter().cloned());
         let workspace = Arc::clone(&cx.workspace);
-        let may_show = move |path: &RelPath| may_show(path) && !is_settings_file(&path.to_string());
+        let may_show = unmasked_files(move |path| may_show(path));
         let found =
             run_blocking("reading instructions", move || nested_instructions(&workspace, &may_show, &new))
                 .await?;

@@ -16,11 +16,10 @@ use journeyman_context::{
 };
 use journeyman_git::Git;
 use journeyman_model::ScriptedModel;
-use journeyman_policy::secrets::{Redactor, is_settings_file};
-use journeyman_policy::{Call, builtin_tool};
+use journeyman_policy::builtin_tool;
+use journeyman_policy::secrets::{Redactor, unmasked_files};
 use journeyman_protocol::{
-    ContextCategory, ContextShare, Decision, Effects, LimitSource, Mode, ModelLimits, RelPath, Tokens,
-    ToolSpec,
+    ContextCategory, ContextShare, LimitSource, Mode, ModelLimits, RelPath, Tokens, ToolSpec,
 };
 use journeyman_tools::Registry;
 use journeyman_workspace::{FileBody, ListOptions, Workspace};
@@ -100,7 +99,7 @@ impl ContextPlan {
         let tools = offered_tools(registry, &settings, Some(&agents), limits.window);
         let notes = load_notes(&state, &root)?;
         let visible = visible_files(environment, &root, &config, settings.mode)?;
-        let may_show = |path: &RelPath| visible(path) && !is_settings_file(&path.to_string());
+        let may_show = unmasked_files(&visible);
         let found = gather_candidates(index, &workspace, &redactor, (task, &may_show));
         let lines = match candidates_at_named_lines(task, &listing, workspace.root()) {
             lines if lines.is_empty() => {
@@ -213,11 +212,7 @@ fn visible_files(
 ) -> Result<impl Fn(&RelPath) -> bool + use<>, HostError> {
     let own: Vec<&str> = config.command_tools.iter().map(|tool| tool.name.as_str()).collect();
     let policy = load_policy(environment, root, Some(Path::new(ADMIN_POLICY)), &own)?.policy;
-    Ok(move |path: &RelPath| {
-        let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
-        let call = Call { tool: "read_file", agent: None, mode, effects: &effects, sandbox: None };
-        policy.judge(&call).decision == Decision::Allow
-    })
+    Ok(move |path: &RelPath| policy.allows_reading(path, mode, None))
 }
 
 /// Returns the commits that last changed the lines, as far as git can tell.

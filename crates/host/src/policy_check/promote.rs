@@ -216,8 +216,9 @@ fn parse_protection(
     forbids: &dyn Fn(&&str) -> bool,
     find: &dyn Fn(&str) -> Option<bool>,
 ) -> RuleDemand {
-    let (mut paths, mut asks) = (Vec::new(), false);
-    let mut before = "";
+    let line = line.to_lowercase();
+    let asks = CONDITIONAL_PHRASES.iter().any(|words| line.contains(words));
+    let (mut paths, mut before) = (Vec::new(), "");
     for clause in clauses {
         if forbids(clause) {
             // "Generated: `a.rs`. Do not edit it." names its path before.
@@ -235,7 +236,6 @@ fn parse_protection(
                 return RuleDemand::Protect { paths: Vec::new(), asks: false };
             }
             paths.extend(own);
-            asks |= CONDITIONAL_PHRASES.iter().any(|words| line.to_lowercase().contains(words));
         }
         before = clause;
     }

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use journeyman_protocol::RelPath;
+
 use super::names::is_secret_name;
 use super::placeholders::{SECRET_MASK, is_placeholder};
 
@@ -31,6 +33,12 @@ const CERTAIN_ENDINGS: &[&str] = &[
     "SIGNING_KEY",
     "TOKEN",
 ];
+
+/// Narrows a filter of visible files to those whose text may be shown as it is: of settings, only
+/// [`mask_settings`] may be.
+pub fn unmasked_files(visible: impl Fn(&RelPath) -> bool) -> impl Fn(&RelPath) -> bool {
+    move |path| visible(path) && !is_settings_file(&path.to_string())
+}
 
 /// Returns true if a file of this path holds settings of one machine, including secrets: `.env` and
 /// similar names, except templates of them.
