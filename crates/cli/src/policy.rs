@@ -4,8 +4,8 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::{format_count, printable};
 use journeyman_host::policy_check::{
-    CallDescription, FIXED_RULES, FailedCase, MODE_EFFECTS, PathlessRule, PolicyAnswer, PolicyOverview,
-    PolicyQuery, Promotion, check_cases, decision_name, judge_call,
+    CallDescription, FIXED_RULES, FailedCase, MODE_EFFECTS, PolicyAnswer, PolicyOverview, PolicyQuery,
+    Promotion, UnpromotedLine, check_cases, decision_name, judge_call,
 };
 use journeyman_host::root::project_root;
 use journeyman_protocol::{Decision, Mode};
@@ -56,11 +56,8 @@ async fn check_call(environment: &Environment, args: &PolicyCheckArgs) -> Result
 fn promote_instructions(environment: &Environment, args: &PolicyPromoteArgs) -> Result<u8, HostError> {
     let root = project_root(environment, args.project.directory.as_deref())?;
     let found = Promotion::from_instructions(environment, &*open_state(environment)?, &root)?;
-    for PathlessRule { file, line, text } in &found.pathless {
-        errln!(
-            "{file}:{line} is no rule: it names no path (in backticks, or as in `vendor/`) or has a condition: {}",
-            printable(text)
-        );
+    for UnpromotedLine { file, line, text, reason } in &found.unpromoted {
+        errln!("{}:{line} is no rule: {reason}: {}", printable(file), printable(text));
     }
     if found.rules.is_empty() {
         errln!("the instruction files have no hard rule that names a path or a command");

@@ -7,6 +7,6 @@ mod query;
 
 pub use cases::{FailedCase, check_cases};
 pub use overview::{FIXED_RULES, MODE_EFFECTS, PolicyOverview};
-pub use promote::{HardRule, PathlessRule, Promotion, RuleDemand};
+pub use promote::{HardRule, Promotion, RuleDemand, UnpromotedLine};
 pub(crate) use query::list_check_commands;
 pub use query::{CallDescription, PolicyAnswer, PolicyQuery, decision_name, judge_call};

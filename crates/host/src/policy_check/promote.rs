@@ -8,17 +8,19 @@ use std::path::{Path, PathBuf};
 
 use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::RelPath;
-use journeyman_workspace::{FileBody, StatKind};
+use journeyman_workspace::{FileBody, ListOptions, StatKind, Workspace};
 
-use super::query::list_check_commands;
+use super::query::{MAX_SEARCHED_FILES, list_check_commands};
 use crate::config::{Environment, insert_config_line, save_project_rules};
 use crate::state::StateDirs;
-use crate::{HostError, load_assuming_trust};
+use crate::{Context as _, HostError, load_assuming_trust};
 
 /// The instruction files that are read.
 const INSTRUCTION_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 /// Maximum bytes of such a file.
 const MAX_INSTRUCTION_FILE_BYTES: u64 = 1 << 20;
+/// Maximum number of such files that are read.
+const MAX_INSTRUCTION_FILES: usize = 40;
 /// Maximum rules of all files together.
 const MAX_HARD_RULES: usize = 50;
 /// Words that forbid, and verbs of what they forbid.
@@ -140,25 +142,37 @@ fn quote_toml_string(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// A line that forbids changes without a path, or under a condition that no rule can have.
+/// A line with a demand that no rule can be made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathlessRule {
+pub struct UnpromotedLine {
     /// The file that has it.
     pub file: String,
     /// Its line, 1-based.
     pub line: usize,
     /// Its text.
     pub text: String,
+    /// The reason.
+    pub reason: &'static str,
 }
 
-/// Finds the hard rules of a text, and the lines that forbid changes without a path. `find` returns
-/// `None` for a missing path, else true for a directory.
+const NO_PATH: &str = "it names no path (in backticks, or as in `vendor/`) or has a condition";
+const ONE_DIRECTORY: &str =
+    "a command is forbidden or run for the whole project, and this file is of one directory";
+
+/// Finds the hard rules of a text, and the lines with demands that no rule can be made of. The text
+/// holds beneath `directory`, which is empty for the root. `find` returns `None` for a missing
+/// path, else true for a directory.
 fn find_hard_rules(
-    file: &str,
+    (file, directory): (&str, &str),
     text: &str,
     find: &dyn Fn(&str) -> Option<bool>,
-) -> (Vec<HardRule>, Vec<PathlessRule>) {
-    let (mut rules, mut pathless) = (Vec::new(), Vec::new());
+) -> (Vec<HardRule>, Vec<UnpromotedLine>) {
+    let (mut rules, mut unpromoted) = (Vec::new(), Vec::new());
+    let beneath = |path: &str| format!("{directory}/{path}");
+    let find_from_directory = |path: &str| match directory {
+        "" => find(path),
+        _ => find(&beneath(path)).or_else(|| find(path)),
+    };
     let mut in_code = false;
     for (number, line) in text.lines().enumerate() {
         let fence = line.trim_start().starts_with("```");
@@ -166,19 +180,36 @@ fn find_hard_rules(
         if in_code || fence || rules.len() >= MAX_HARD_RULES {
             continue;
         }
-        let (file, number) = (file.to_owned(), number + 1);
-        match parse_demand(line, find) {
-            Some(RuleDemand::Protect { paths, .. }) if paths.is_empty() => {
-                if pathless.len() >= MAX_HARD_RULES {
-                    continue;
-                }
-                pathless.push(PathlessRule { file, line: number, text: line.trim().to_owned() });
+        let reason = match parse_demand(line, &find_from_directory) {
+            None => continue,
+            Some(RuleDemand::Protect { paths, .. }) if paths.is_empty() => NO_PATH,
+            Some(RuleDemand::Protect { paths, asks }) => {
+                let paths = paths.into_iter().map(|path| from_root(directory, path, find)).collect();
+                let demand = RuleDemand::Protect { paths, asks };
+                rules.push(HardRule { file: file.to_owned(), line: number + 1, demand });
+                continue;
             }
-            Some(demand) => rules.push(HardRule { file, line: number, demand }),
-            None => {}
+            Some(_) if !directory.is_empty() => ONE_DIRECTORY,
+            Some(demand) => {
+                rules.push(HardRule { file: file.to_owned(), line: number + 1, demand });
+                continue;
+            }
+        };
+        if unpromoted.len() < MAX_HARD_RULES {
+            let text = line.trim().to_owned();
+            unpromoted.push(UnpromotedLine { file: file.to_owned(), line: number + 1, text, reason });
         }
     }
-    (rules, pathless)
+    (rules, unpromoted)
+}
+
+/// Returns a pattern of instructions of a directory from the root on. It is from there already if
+/// only the root has such a path.
+fn from_root(directory: &str, pattern: String, find: &dyn Fn(&str) -> Option<bool>) -> String {
+    let path = pattern.trim_end_matches("/**");
+    let is_of_root =
+        || path.contains('/') && find(&format!("{directory}/{path}")).is_none() && find(path).is_some();
+    if directory.is_empty() || is_of_root() { pattern } else { format!("{directory}/{pattern}") }
 }
 
 /// Returns the demand of a line, if it has one. A protection may be without paths.
@@ -335,8 +366,8 @@ pub struct Promotion {
     root: PathBuf,
     /// The rules, in the order of the files.
     pub rules: Vec<HardRule>,
-    /// The lines that forbid changes, but name no path, or have a condition.
-    pub pathless: Vec<PathlessRule>,
+    /// The lines with demands that are no rules.
+    pub unpromoted: Vec<UnpromotedLine>,
     /// The checks of the project as it is.
     checks: Vec<String>,
     /// True if the project's configuration names checks already.
@@ -358,21 +389,22 @@ impl Promotion {
             let found = workspace.stat(&RelPath::parse(path).ok()?).ok().flatten()?;
             Some(found.kind == StatKind::Directory)
         };
-        let (mut rules, mut pathless) = (Vec::new(), Vec::new());
-        for name in INSTRUCTION_FILES {
-            let Ok(path) = RelPath::parse(name) else { continue };
+        let (mut rules, mut unpromoted) = (Vec::new(), Vec::new());
+        for path in instruction_files(&workspace)? {
             let Ok(content) = workspace.read(&path, MAX_INSTRUCTION_FILE_BYTES) else { continue };
             if let FileBody::Text(text) = content.body {
-                let (found, without_path) = find_hard_rules(name, &text.text, &find);
+                let file = path.to_string();
+                let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
+                let (found, left) = find_hard_rules((&file, directory), &text.text, &find);
                 rules.extend(found);
-                pathless.extend(without_path);
+                unpromoted.extend(left);
             }
         }
         rules.truncate(MAX_HARD_RULES);
         let config = load_assuming_trust(environment, root)?;
         let has_own_checks = config.checks.is_some();
         let checks = list_check_commands(environment, state, root, &config)?;
-        Ok(Self { root: root.to_owned(), rules, pathless, checks, has_own_checks })
+        Ok(Self { root: root.to_owned(), rules, unpromoted, checks, has_own_checks })
     }
 
     /// Returns the rules for the project's `policy.toml`.
@@ -414,6 +446,21 @@ impl Promotion {
         }
         Ok(written)
     }
+}
+
+/// Returns the instruction files of a project, the root's first. A directory whose name has the
+/// marks of patterns has none.
+fn instruction_files(workspace: &Workspace) -> Result<Vec<RelPath>, HostError> {
+    let options = ListOptions { limit: MAX_SEARCHED_FILES, ..ListOptions::default() };
+    let listing = workspace.list(options).context("the project's files can't be listed")?;
+    let is_nested = |path: &RelPath| {
+        let path = path.to_string();
+        let Some((directory, name)) = path.rsplit_once('/') else { return false };
+        INSTRUCTION_FILES.contains(&name) && !directory.contains(['*', '?', '[', ']', '{', '}', '!', '\\'])
+    };
+    let at_root = INSTRUCTION_FILES.iter().filter_map(|name| RelPath::parse(name).ok());
+    let nested = listing.paths.into_iter().filter(is_nested);
+    Ok(at_root.chain(nested).take(MAX_INSTRUCTION_FILES).collect())
 }
 
 #[cfg(test)]
@@ -477,7 +524,7 @@ mod tests {
         ];
         for (line, demand) in cases {
             let text = format!("```\nNever touch `a/b`\n```\n{line}\n");
-            let (found, _) = find_hard_rules("AGENTS.md", &text, &find);
+            let (found, _) = find_hard_rules(("AGENTS.md", ""), &text, &find);
             let rule = |demand| HardRule { file: "AGENTS.md".to_owned(), line: 4, demand };
             assert_eq!(found, demand.map(rule).into_iter().collect::<Vec<_>>(), "{line}");
         }
@@ -488,17 +535,37 @@ mod tests {
         let text = "# Rules\nNever touch the vendored code.\nPrefer small changes.\nNever use `unwrap`.\n\
                     Never change `src/api.rs` without tests in `tests/`.\n\
                     Do not edit generated code; change `src/` instead.\n";
-        let (rules, pathless) = find_hard_rules("AGENTS.md", text, &find);
+        let (rules, unpromoted) = find_hard_rules(("AGENTS.md", ""), text, &find);
         assert_eq!(rules, []);
-        let [first, second, third] = pathless.as_slice() else { panic!("{pathless:?}") };
+        let [first, second, third] = unpromoted.as_slice() else { panic!("{unpromoted:?}") };
         assert_eq!((first.line, first.text.as_str()), (2, "Never touch the vendored code."));
         assert_eq!((second.line, third.line), (5, 6));
     }
 
     #[test]
+    fn rules_of_a_directory_hold_beneath_it() {
+        let find = |path: &str| match path {
+            "web/dist" | "data/fixtures" => Some(true),
+            "web/yarn.lock" | "yarn.lock" => Some(false),
+            _ => None,
+        };
+        let text = "Never edit `dist`, `yarn.lock` or `gen/`.\nNever touch `data/fixtures`.\nAlways run `npm test`.\n";
+        let (rules, unpromoted) = find_hard_rules(("web/AGENTS.md", "web"), text, &find);
+        let protected: Vec<_> = rules.iter().map(|rule| (rule.line, rule.demand.clone())).collect();
+        let protect = |paths: &[&str]| RuleDemand::Protect {
+            paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+            asks: false,
+        };
+        let own = protect(&["web/dist/**", "web/**/yarn.lock", "web/gen/**"]);
+        assert_eq!(protected, [(1, own), (2, protect(&["data/fixtures/**"]))]);
+        let left: Vec<_> = unpromoted.iter().map(|line| (line.line, line.reason)).collect();
+        assert_eq!(left, [(3, ONE_DIRECTORY)]);
+    }
+
+    #[test]
     fn a_rule_is_one_that_policy_reads() {
         for line in ["Never edit `a\"b\\/c.rs`.", "Never run `git push --force`.", "`x/` is read-only"] {
-            let (rules, _) = find_hard_rules("AGENTS.md", line, &find);
+            let (rules, _) = find_hard_rules(("AGENTS.md", ""), line, &find);
             let text = rules[0].to_toml().unwrap();
             assert!(Rules::parse(&text, RuleLayer::Project, "x").is_ok(), "{text}");
         }

@@ -18,7 +18,7 @@ const EXIT_ASK: u8 = 6;
 const EXIT_DENY: u8 = 7;
 
 /// Maximum number of files that the search for checks reads, as in a session.
-const MAX_SEARCHED_FILES: usize = 20_000;
+pub(super) const MAX_SEARCHED_FILES: usize = 20_000;
 /// The tool of a call that names none.
 const DEFAULT_TOOL: &str = "run_command";
 
