@@ -148,9 +148,17 @@ impl TestContext {
     /// Records a reply of the model with these calls.
     pub(crate) fn record_reply(&mut self, calls: &[ToolUse]) {
         let content = calls.iter().cloned().map(Block::ToolUse).collect();
-        let message = Message { role: Role::Assistant, content };
+        self.record_message(Message { role: Role::Assistant, content }, Vec::new());
+    }
+
+    /// Records a reply of a model that writes its calls as text.
+    pub(crate) fn record_reply_text(&mut self, text: &str, calls: &[ToolUse]) {
+        self.record_message(Message::assistant_text(text), calls.to_vec());
+    }
+
+    fn record_message(&mut self, message: Message, calls: Vec<ToolUse>) {
         let stop = Some(StopReason::ToolUse);
-        self.cx.transcript.record(Record::Message { message, taken: Vec::new(), stop, calls: Vec::new() });
+        self.cx.transcript.record(Record::Message { message, taken: Vec::new(), stop, calls });
     }
 
     /// Returns the parts of a change review, together with the context.

@@ -1,6 +1,6 @@
 //! The end of a call: records its result and emits its events.
 
-use journeyman_context::compaction::result_as_text;
+use journeyman_context::compaction::{find_same_result, result_as_text};
 use journeyman_context::{TokenEstimator, cut_to_budget};
 use journeyman_protocol::{
     Block, CallState, CallTransition, Event, GuardViolation, ResultPart, TokenCounter as _, Tokens, ToolUse,
@@ -87,20 +87,18 @@ fn fitted_result_block(cx: &mut SessionContext, call: &ToolUse, mut finished: Fi
         }
     }
     fit_into_window(cx, call, &mut finished.parts);
-    if !cx.transcript.state().needs_result_block(&call.id) {
-        // Fenced, so that text of a file or a command can't pass for another result or for the
-        // user.
-        let text = result_as_text(&call.id, Some(&call.name), finished.is_error(), &finished.text());
-        return Block::text(cx.redactor.redact(&text));
-    }
-    let is_error = finished.is_error();
-    let mut content = finished.parts;
     if call.name == READ_TOOL
-        && let Some(known) = find_earlier_read(cx, call, &content)
+        && let Some(known) = find_earlier_read(cx, call, &finished.parts)
     {
-        content = vec![ResultPart::Text { text: known }];
+        finished.parts = vec![ResultPart::Text { text: known }];
     }
-    Block::ToolResult { id: call.id.clone(), content, is_error }
+    if cx.transcript.state().needs_result_block(&call.id) {
+        let is_error = finished.is_error();
+        return Block::ToolResult { id: call.id.clone(), content: finished.parts, is_error };
+    }
+    // Fenced, so that text of a file or a command can't pass for another result or for the user.
+    let text = result_as_text(&call.id, Some(&call.name), finished.is_error(), &finished.text());
+    Block::text(cx.redactor.redact(&text))
 }
 
 fn part_text(part: &ResultPart) -> &str {
@@ -141,21 +139,12 @@ fn find_earlier_read(cx: &SessionContext, call: &ToolUse, content: &[ResultPart]
     if bytes < MIN_REFERENCED_RESULT_BYTES {
         return None;
     }
-    let messages = &cx.transcript.state().messages;
-    let blocks = || messages.iter().flat_map(|message| &message.content);
-    let same = blocks().find_map(|block| match block {
-        Block::ToolResult { id, content: earlier, .. } if earlier == content => Some(id),
-        _ => None,
-    })?;
-    let made = blocks().find_map(|block| match block {
-        Block::ToolUse(earlier) if earlier.id == *same && earlier.name == READ_TOOL => Some(earlier),
-        _ => None,
-    })?;
-    let same_call = if made.input == call.input { "this call" } else { "another call" };
+    let earlier = find_same_result(&cx.transcript.state().messages, READ_TOOL, content)?;
+    let same_call = if earlier.input == call.input { "this call" } else { "another call" };
     Some(format!(
         "unchanged: the same text as {same_call} gave before ({}), which is above; once it isn't, read_file with path \
-         output:{same} shows it",
-        made.input
+         output:{} shows it",
+        earlier.input, earlier.id
     ))
 }
 
@@ -184,27 +173,34 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_is_read_again_unchanged_is_a_reference() {
-        let mut test = TestContext::new(&[]).await;
-        let text = "let a = 1;\n".repeat(100);
-        let mut read = |id: &str, text: &str| {
-            let made = call(id, "read_file", json!({ "path": "a.rs" }));
-            test.record_reply(std::slice::from_ref(&made));
-            let parts = vec![ResultPart::Text { text: text.to_owned() }];
-            record_call_end(
-                &mut test.cx,
-                &made,
-                FinishedCall::with_output(CallState::Completed, parts, Vec::new()),
-            );
-            let last = test.cx.transcript.state().messages.last().unwrap().content.last().unwrap().clone();
-            let Block::ToolResult { content, .. } = last else { panic!("{last:?}") };
-            part_text(content.first().unwrap()).to_owned()
-        };
-        assert_eq!(read("c1", &text), text);
-        assert!(read("c2", &text).starts_with("unchanged: the same text as this call gave before"));
-        let changed = format!("{text}// more\n");
-        assert_eq!(read("c3", &changed), changed);
-        assert_eq!(read("c4", "short"), "short");
-        assert_eq!(read("c5", "short"), "short");
+        for in_text in [false, true] {
+            let mut test = TestContext::new(&[]).await;
+            let text = "let a = 1;\n".repeat(100);
+            let mut read = |id: &str, text: &str| {
+                let made = call(id, "read_file", json!({ "path": "a.rs" }));
+                if in_text {
+                    let reply = "<call tool=\"read_file\">{\"path\": \"a.rs\"}</call>";
+                    test.record_reply_text(reply, std::slice::from_ref(&made));
+                } else {
+                    test.record_reply(std::slice::from_ref(&made));
+                }
+                let parts = vec![ResultPart::Text { text: text.to_owned() }];
+                let finished = FinishedCall::with_output(CallState::Completed, parts, Vec::new());
+                record_call_end(&mut test.cx, &made, finished);
+                match test.cx.transcript.state().messages.last().unwrap().content.last().unwrap() {
+                    Block::ToolResult { content, .. } => part_text(content.first().unwrap()).to_owned(),
+                    Block::Text { text } => text.split_once('\n').unwrap().1.replace("\n</result>", ""),
+                    other => panic!("{other:?}"),
+                }
+            };
+            assert_eq!(read("c1", &text).trim(), text.trim());
+            let second = read("c2", &text);
+            assert!(second.starts_with("unchanged: the same text as this call gave before"), "{second}");
+            let changed = format!("{text}// more\n");
+            assert_eq!(read("c3", &changed).trim(), changed.trim());
+            assert_eq!(read("c4", "short"), "short");
+            assert_eq!(read("c5", "short"), "short");
+        }
     }
 
     #[tokio::test]

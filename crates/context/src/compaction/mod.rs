@@ -9,6 +9,7 @@
 
 mod aging;
 mod compact;
+mod repeated;
 mod section;
 mod sentences;
 mod shorten;
@@ -18,5 +19,6 @@ mod working_state;
 
 pub use aging::{AgedResult, age_results, apply_aged};
 pub use compact::{CompactedTranscript, CompactionInput, compact};
+pub use repeated::find_same_result;
 pub use text_calls::result_as_text;
 pub use working_state::{DelegatedReport, FileNote, StateFacts, WorkingState};
