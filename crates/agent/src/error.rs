@@ -143,6 +143,12 @@ pub enum AgentError {
         /// The reason.
         reason: String,
     },
+    /// A text could not be pinned.
+    #[error("the text was not pinned: {reason}")]
+    NotPinned {
+        /// The reason.
+        reason: String,
+    },
     /// A background step died.
     #[error("{what} failed: {reason}")]
     Background {
@@ -181,6 +187,7 @@ impl AgentError {
             | Self::SnapshotName { .. }
             | Self::UnknownSnapshot { .. }
             | Self::NotShortened { .. }
+            | Self::NotPinned { .. }
             | Self::NothingToFork { .. } => ErrorPhase::Lifecycle,
             Self::InDoubt { .. }
             | Self::Store(_)

@@ -92,3 +92,4 @@ pub use transcript::record::{
     CandidateRun, MessageId, QueuedMessage, Record, RecordedSettings, TaskCounters, record_of,
 };
 pub use transcript::state::{OpenCall, OpenTask, State};
+pub use verification::failed_checks::FailedChecks;

@@ -223,7 +223,7 @@ When you stop, the checks run again.
 ";
 
 /// One failed check within its share of the budget.
-fn push_failure(out: &mut String, check: &Evidence, share: Tokens) {
+pub(crate) fn push_failure(out: &mut String, check: &Evidence, share: Tokens) {
     let directory = check.directory.as_ref().map(|path| format!(" in {path}")).unwrap_or_default();
     let CheckOutcome::Failed { reason, .. } = &check.outcome else { return };
     let heading = format!(

@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use journeyman_protocol::{
-    ContextCategory, ContextShare, Mode, RelPath, TokenCounter as _, Tokens, ToolSpec,
+    ContextCategory, ContextShare, Evidence, Mode, RelPath, TokenCounter as _, Tokens, ToolSpec,
 };
 use journeyman_workspace::{FileBody, Listing, Workspace, WorkspaceError};
 
 use crate::cut::cut_to_budget;
 use crate::fence::fence_text;
 use crate::gathering::GatheredContext;
+use crate::known_failures::known_failures_text;
 use crate::line_commits::{FRAME_TOKENS, LineCommit, MAX_SUBJECT_CHARS, line_commits_text};
 use crate::memory::{MemoryNote, notes_text};
 use crate::mention::{Mention, find_mentions};
@@ -26,15 +27,18 @@ use crate::{TokenEstimator, instructions};
 
 /// All instruction files together, in tokens: more is a manual, which the model can read in parts.
 const MAX_INSTRUCTION_TOKENS: Tokens = Tokens(8_000);
+/// The checks that failed before the task, in tokens.
+const MAX_FAILURE_TOKENS: Tokens = Tokens(1_200);
 /// One file that the task names, in tokens: of a larger one the parts that the task is about.
 const MAX_NAMED_FILE_TOKENS: Tokens = Tokens(4_000);
 /// Of the map's budget, in hundredths: what files define that an index finds for the task. What
 /// they don't need is for paths.
 const OUTLINES_PERCENT: u64 = 60;
-/// Shares of what task and system prompt leave, in hundredths: at most for instructions, the map
-/// and files that the task names; what an index finds has all that these leave, but for a reserve
-/// for what estimates miss.
+/// Shares of what task and system prompt leave, in hundredths: at most for instructions, failed
+/// checks, the map and files that the task names; what an index finds has all that these leave, but
+/// for a reserve for what estimates miss.
 const INSTRUCTIONS_PERCENT: u64 = 30;
+const FAILURES_PERCENT: u64 = 10;
 const MAP_PERCENT: u64 = 15;
 const NAMED_FILES_PERCENT: u64 = 50;
 const RESERVE_PERCENT: u64 = 10;
@@ -64,6 +68,8 @@ pub struct FirstRequestInputs<'a> {
     pub line_commits: &'a [LineCommit],
     /// The files that differ from the last commit, as far as they are known.
     pub uncommitted: &'a [UncommittedFile],
+    /// The checks that failed on the files as they are, before the task.
+    pub failures: &'a [Evidence],
     /// Returns true if the text of a file may be shown: instructions import only such files.
     pub may_show: &'a dyn Fn(&RelPath) -> bool,
     /// The commands of the checks that run when the model stops.
@@ -278,6 +284,7 @@ pub fn pack_first_request(inputs: &FirstRequestInputs<'_>) -> Result<PackedReque
     report.note(ContextCategory::Task, "task", "the user wrote it", begin);
     report.note_share(ContextCategory::Task, begin, begin);
     push_instructions(&mut message, inputs, share(MAX_INSTRUCTION_TOKENS, INSTRUCTIONS_PERCENT), &mut report);
+    push_known_failures(&mut message, inputs, share(MAX_FAILURE_TOKENS, FAILURES_PERCENT), &mut report);
     push_repository_map(&mut message, inputs, share(DEFAULT_BUDGET, MAP_PERCENT), &mut report);
     let named = push_named_files(&mut message, inputs, Tokens(left * NAMED_FILES_PERCENT / 100), &mut report);
     let remaining = |message: &str| {
@@ -431,6 +438,29 @@ fn push_instructions(
     }
     let tokens = Tokens(TokenEstimator.count(out).0.saturating_sub(before.0));
     report.note_share(ContextCategory::Instructions, tokens, budget);
+}
+
+fn push_known_failures(
+    out: &mut String,
+    inputs: &FirstRequestInputs<'_>,
+    budget: Tokens,
+    report: &mut PackReport,
+) {
+    let text = known_failures_text(inputs.failures, budget);
+    if text.is_empty() {
+        return;
+    }
+    for check in inputs.failures {
+        report.note(
+            ContextCategory::Diagnostics,
+            &check.command,
+            "it failed on the files as they are",
+            Tokens(0),
+        );
+    }
+    report.note_share(ContextCategory::Diagnostics, TokenEstimator.count(&text), budget);
+    out.push_str(&text);
+    out.push('\n');
 }
 
 fn push_repository_map(

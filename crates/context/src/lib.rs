@@ -32,6 +32,7 @@ mod fence;
 mod first_request;
 pub mod gathering;
 mod instructions;
+mod known_failures;
 mod line_commits;
 pub mod memory;
 mod mention;
@@ -55,6 +56,7 @@ pub use first_request::{
 pub use instructions::{
     nested_instructions, nested_instructions_file, nested_instructions_text, untold_instructions_text,
 };
+pub use known_failures::lookup_text;
 pub use line_commits::{LineCommit, candidates_at_named_lines, likeliest_passage, line_commits_text};
 pub use outlines::{FileOutline, Signature, outline_map};
 pub use prompt::{PromptError, PromptTexts, ReadOnlyGoal};

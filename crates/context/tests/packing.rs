@@ -71,6 +71,7 @@ impl Project {
             found: None,
             line_commits,
             uncommitted: &[],
+            failures: &[],
             may_show: &|_| true,
             checks: &checks,
             mode: Mode::Auto,

@@ -17,6 +17,8 @@ pub enum ContextCategory {
     Task,
     /// Instructions of the user and of the project.
     Instructions,
+    /// Checks that failed before the task, on the files as they are.
+    Diagnostics,
     /// Files that the task names.
     ActiveFiles,
     /// Code that is found for the task: passages, definitions, users.
@@ -37,11 +39,12 @@ pub enum ContextCategory {
 
 impl ContextCategory {
     /// All categories, in the order in which they are shown.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::System,
         Self::Tools,
         Self::Task,
         Self::Instructions,
+        Self::Diagnostics,
         Self::ActiveFiles,
         Self::RelatedCode,
         Self::Symbols,
@@ -60,10 +63,11 @@ impl ContextCategory {
         match self {
             Self::System | Self::Tools | Self::Task | Self::Conversation | Self::Generation => 0,
             Self::Instructions => 1,
-            Self::Symbols => 2,
-            Self::ActiveFiles => 3,
-            Self::History => 4,
-            Self::RelatedCode | Self::Tests | Self::Docs => 5,
+            Self::Diagnostics => 2,
+            Self::Symbols => 3,
+            Self::ActiveFiles => 4,
+            Self::History => 5,
+            Self::RelatedCode | Self::Tests | Self::Docs => 6,
         }
     }
 
@@ -75,6 +79,7 @@ impl ContextCategory {
             Self::Tools => "tools",
             Self::Task => "task",
             Self::Instructions => "instructions",
+            Self::Diagnostics => "failed checks",
             Self::ActiveFiles => "named files",
             Self::RelatedCode => "related code",
             Self::Symbols => "map and outlines",

@@ -67,6 +67,10 @@ pub enum ReminderCategory {
     Progress,
     /// The end of an agent that worked in the background.
     Agent,
+    /// A text that the user pinned for the whole session.
+    Pinned,
+    /// A text that is no longer pinned.
+    Unpinned,
     /// Any other subject.
     #[default]
     General,

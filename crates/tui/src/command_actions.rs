@@ -229,7 +229,14 @@ impl App {
         }
         let needs_session = matches!(
             command,
-            Command::Model | Command::Mode | Command::Fork | Command::Back | Command::Redo | Command::Compact
+            Command::Model
+                | Command::Mode
+                | Command::Fork
+                | Command::Back
+                | Command::Redo
+                | Command::Compact
+                | Command::Pin
+                | Command::Unpin
         );
         if needs_session {
             self.open_resting_session().await;
@@ -259,6 +266,7 @@ impl App {
                 self.show_note(Style::Plain, &text);
             }
             Command::Compact => self.compact(),
+            Command::Pin | Command::Unpin => self.change_pins(command, argument).await,
             Command::Permissions => self.show_permissions()?,
             Command::Agents => self.show_agents()?,
             Command::Plan => self.show_plan().await?,
@@ -347,7 +355,7 @@ impl App {
     }
 
     /// Returns the session's id, if its log exists.
-    fn require_logged_id(&mut self) -> Option<journeyman_protocol::SessionId> {
+    pub(crate) fn require_logged_id(&mut self) -> Option<journeyman_protocol::SessionId> {
         let id = self.logged_id();
         if id.is_none() {
             self.notice = Some("nothing was said yet".to_owned());

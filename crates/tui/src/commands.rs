@@ -40,6 +40,10 @@ pub(crate) enum Command {
     Cost,
     /// Shortens the conversation.
     Compact,
+    /// Keeps a text whole when the conversation is shortened.
+    Pin,
+    /// No longer keeps one.
+    Unpin,
     /// Shows what is allowed.
     Permissions,
     /// Lists the agents that tasks may be given to.
@@ -98,6 +102,13 @@ pub(crate) const COMMANDS: &[CommandInfo] = &[
     command_info(Command::Context, "context", "", "what the model's window is used for"),
     command_info(Command::Cost, "cost", "", "tokens and cost of this session"),
     command_info(Command::Compact, "compact", "", "shorten the conversation"),
+    command_info(
+        Command::Pin,
+        "pin",
+        "TEXT",
+        "keep this whole, however long it gets; alone, list what is pinned",
+    ),
+    command_info(Command::Unpin, "unpin", "N", "no longer keep the pinned text of this number"),
     command_info(Command::Permissions, "permissions", "", "what is allowed, asked about and denied"),
     command_info(Command::Agents, "agents", "", "the agents that tasks may be given to"),
     command_info(Command::Plan, "plan", "", "the plan of the newest task, if it has one"),

@@ -69,6 +69,7 @@ mod notifier;
 mod open_session;
 pub mod pager;
 mod picker;
+mod pins;
 mod plain;
 mod plain_actions;
 mod preferences;

@@ -484,6 +484,7 @@ impl CompactionInputs<'_> {
         let facts = StateFacts {
             said: before,
             task,
+            pinned: &self.texts.pinned,
             reports: &self.texts.reports,
             todos: todos.collect(),
             evidence: checks.collect(),

@@ -10,7 +10,7 @@ use journeyman_context::{
 };
 use journeyman_model::{ModelRequest, SystemPart};
 use journeyman_policy::secrets::unmasked_files;
-use journeyman_protocol::{Event, RelPath, Tokens, ToolSpec};
+use journeyman_protocol::{Event, Evidence, RelPath, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
 
@@ -43,6 +43,8 @@ pub(crate) struct TaskFindings {
     pub(crate) line_commits: Vec<LineCommit>,
     /// The files with uncommitted changes.
     pub(crate) uncommitted: Vec<UncommittedFile>,
+    /// The checks that failed before the task, on the files as they are.
+    pub(crate) failures: Vec<Evidence>,
 }
 
 impl RequestBuilder {
@@ -102,6 +104,7 @@ impl RequestBuilder {
             found: found.gathered.as_ref(),
             line_commits: &found.line_commits,
             uncommitted: &found.uncommitted,
+            failures: &found.failures,
             may_show: &unmasked_files(may_show),
             checks,
             mode: cx.settings.mode,

@@ -24,6 +24,8 @@ use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::SharedTodoList;
 use crate::transcript::fork::check_snapshot_name;
 use crate::transcript::log::{EventFilter, Log, LogEntry, Since, Subscription};
+use crate::transcript::log_reader::read_pinned;
+use crate::transcript::pins::{pinned_message, unpinned_message};
 use crate::transcript::record::{MessageId, Record};
 use crate::transcript::running_transcript::SafePosition;
 use crate::transcript::state::State;
@@ -177,6 +179,34 @@ impl SessionHandle {
         text: impl Into<String>,
     ) -> Result<MessageId, AgentError> {
         self.queue_message(MessageKind::Reminder, category, UserMessage::from(text.into())).await
+    }
+
+    /// Pins a text: the model gets it with the next turn, and it stays whole when the conversation
+    /// is shortened. It doesn't wake the session.
+    ///
+    /// # Errors
+    /// As [`SessionHandle::send`]; [`AgentError::NotPinned`] for a text that is blank, longer than
+    /// 2,000 bytes or pinned already, and beside 20 others.
+    pub async fn pin(&self, text: &str) -> Result<(), AgentError> {
+        let message = pinned_message(text, &self.pinned().await?)?;
+        self.queue_message(MessageKind::System, ReminderCategory::Pinned, message.into()).await.map(drop)
+    }
+
+    /// Unpins a text, and tells the model so with the next turn.
+    ///
+    /// # Errors
+    /// As [`SessionHandle::send`].
+    pub async fn unpin(&self, text: &str) -> Result<(), AgentError> {
+        let message = unpinned_message(text).into();
+        self.queue_message(MessageKind::System, ReminderCategory::Unpinned, message).await.map(drop)
+    }
+
+    /// Returns the pinned texts, oldest first, without secrets.
+    ///
+    /// # Errors
+    /// [`AgentError::Store`] if the log can't be read.
+    pub async fn pinned(&self) -> Result<Vec<String>, AgentError> {
+        read_pinned(&**self.0.log.store(), &self.0.id).await
     }
 
     async fn queue_message(

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use journeyman_context::{candidates_at_named_lines, likeliest_passage};
-use journeyman_protocol::{AgentState, Event, MessageKind, Mode, RelPath};
+use journeyman_context::{candidates_at_named_lines, likeliest_passage, lookup_text};
+use journeyman_protocol::{AgentState, Event, Evidence, MessageKind, Mode, RelPath};
 use journeyman_workspace::{ListOptions, Listing};
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,7 @@ use crate::request::uncommitted::look_up_uncommitted;
 use crate::supervision::Supervision;
 use crate::transcript::record::{MessageId, QueuedMessage, Record};
 use crate::verification::Verification;
+use crate::verification::failed_checks::FailedChecks;
 
 /// Maximum number of files listed for the repository map. A path has some 50 bytes; the limit
 /// bounds the walk of a huge tree.
@@ -139,19 +140,21 @@ impl TaskOpening<'_> {
 
     async fn pack_first_context(&mut self, task: &str) -> Result<PackedContext, AgentError> {
         let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
+        let mut findings =
+            TaskFindings { failures: self.find_known_failures().await?, ..TaskFindings::default() };
+        let about = lookup_text(task, &findings.failures).into_owned();
         let lookup = |timeout| {
             let deadline = tokio::time::Instant::now() + timeout;
             let uncommitted = look_up_uncommitted(self.cx, Arc::clone(&may_show));
-            (look_up_task(self.cx, Arc::clone(&may_show), task), uncommitted, deadline)
+            (look_up_task(self.cx, Arc::clone(&may_show), &about), uncommitted, deadline)
         };
         let lookups = self.cx.settings.index_timeout.map(lookup);
         let listing = list_files(self.cx).await?;
-        let mut lines = candidates_at_named_lines(task, &listing, self.cx.workspace.root());
+        let mut lines = candidates_at_named_lines(&about, &listing, self.cx.workspace.root());
         lines.retain(|lines| may_show(&lines.path));
         let are_named = !lines.is_empty();
         self.supervision.look_for_line_commits(self.cx, lines);
         let checks = self.verification.find_checks(self.cx, self.approvals, &listing);
-        let mut findings = TaskFindings::default();
         // The lookups ran while the tree was listed. Slow ones are not waited for any longer.
         if let Some((gathered, uncommitted, deadline)) = lookups {
             let gathered = tokio::time::timeout_at(deadline, gathered).await;
@@ -177,6 +180,18 @@ impl TaskOpening<'_> {
                 PlanFirst::Never | PlanFirst::Given(_) => false,
             };
         Ok(PackedContext { text, needs_plan })
+    }
+
+    /// Returns the checks that failed on the files as they are. An agent isn't told of them: its
+    /// task says what it is about.
+    async fn find_known_failures(&self) -> Result<Vec<Evidence>, AgentError> {
+        // A recorded session must send the same requests everywhere.
+        if self.cx.settings.index_timeout.is_none() || self.cx.role().is_some() {
+            return Ok(Vec::new());
+        }
+        let known = FailedChecks::in_directory(self.cx.project().state_dir());
+        let workspace = Arc::clone(&self.cx.workspace);
+        run_blocking("reading the failed checks", move || known.load(&workspace)).await
     }
 }
 

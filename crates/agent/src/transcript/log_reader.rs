@@ -12,6 +12,7 @@ use journeyman_tools::RecalledOutput;
 use serde_json::Value;
 
 use crate::AgentError;
+use crate::transcript::pins::apply_pin;
 use crate::transcript::record::{MessageId, Record, record_of};
 
 /// Entries read at once.
@@ -26,6 +27,8 @@ pub(crate) struct KeptTexts {
     pub(crate) current: usize,
     /// The reports of agents and of other CLIs, oldest first.
     pub(crate) reports: Vec<DelegatedReport>,
+    /// The texts that the user pinned, oldest first.
+    pub(crate) pinned: Vec<String>,
 }
 
 /// Reads the texts that no shortening may lose. `reporting` are the tools whose results are
@@ -42,6 +45,7 @@ pub(crate) async fn read_kept_texts(
         Record::Queued(one) if one.kind == MessageKind::User || one.category == ReminderCategory::Agent => {
             queued.insert(one.id, (one.kind, one.text));
         }
+        Record::Queued(one) => apply_pin(&mut kept.pinned, one.category, &one.text),
         Record::Message { message, taken, calls: of_text, .. } => {
             let reporting = |call: &&ToolUse| {
                 // The report of an agent in the background is a message.
@@ -65,6 +69,18 @@ pub(crate) async fn read_kept_texts(
     })
     .await?;
     Ok(kept)
+}
+
+/// Reads the texts that the user pinned, oldest first.
+pub(crate) async fn read_pinned(store: &dyn Store, session: &SessionId) -> Result<Vec<String>, AgentError> {
+    let mut pinned = Vec::new();
+    for_each_record(store, session, &["queued"], |record| {
+        if let Record::Queued(one) = record {
+            apply_pin(&mut pinned, one.category, &one.text);
+        }
+    })
+    .await?;
+    Ok(pinned)
 }
 
 /// Returns a call's result as the model first got it, with the whole output of a command in place

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::affected_tests::AffectedTests;
 use super::check_setup::{SetupProposalOutcome, explain_blocked};
+use super::failed_checks::FailedChecks;
 use super::scratch_copy::{MAX_COPIED_FILES, SessionTree};
 use super::suite_times::SuiteTimes;
 use super::{TestedTree, Verification};
@@ -161,6 +162,7 @@ impl Verification {
                 .filter(|one| !one.affected_only && matches!(one.kind, CheckKind::Test | CheckKind::Custom)),
         );
         evidence.extend(ran);
+        FailedChecks::in_directory(cx.project().state_dir()).save(&evidence, &cx.redactor);
         Ok(evidence)
     }
 

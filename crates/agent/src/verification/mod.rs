@@ -30,6 +30,7 @@ pub(crate) mod affected_tests;
 mod check_caches;
 pub(crate) mod check_round;
 mod check_setup;
+pub(crate) mod failed_checks;
 pub(crate) mod original_tests;
 mod repair;
 mod scratch_copy;

@@ -34,6 +34,30 @@ fn a_window_and_a_model_that_no_plan_can_be_for_are_told() {
 }
 
 #[test]
+fn a_session_begins_with_the_checks_that_failed_on_the_same_files() {
+    if !needs(&["sh", "grep"]) {
+        return;
+    }
+    let house = shop();
+    let check = "grep -q wooden shop.py || { echo shop.py:1: no wooden key; exit 1; }";
+    let begins = |task: &str| {
+        let server = Server::chat([say("I would open it.")]);
+        server.command(&house, &["ask"], &[task]).run().expect(0);
+        format!("{:?}", server.seen()[0].body)
+    };
+    assert!(!begins("why do the tests fail?").contains("failed before the task"));
+    house.jm(&["check", "--check", check]).run().expect(3);
+    let told = begins("why do the tests fail?");
+    assert!(told.contains("failed before the task") && told.contains("no wooden key"), "{told}");
+    let plan = house.jm(&["context", "why do the tests fail?"]).run().expect(0);
+    plan.prints(&["failed checks", "it failed on the files as they are"]);
+    house.write("shop.py", "def open_shop(key):\n    return key == 'wooden'\n");
+    assert!(!begins("why do the tests fail?").contains("failed before the task"), "other files");
+    house.jm(&["check", "--check", check]).run().expect(0);
+    assert!(!begins("why do the tests fail?").contains("failed before the task"));
+}
+
+#[test]
 fn the_plan_says_what_is_in_and_why() {
     let house = shop();
     let task = "open_shop accepts a wooden key";
@@ -68,7 +92,7 @@ fn the_plan_says_what_is_in_and_why() {
     let items = json["items"].as_array().unwrap();
     let priority =
         |category: &str| &items.iter().find(|item| item["category"] == category).unwrap()["priority"];
-    assert_eq!((priority("task"), priority("related_code")), (&json!(0), &json!(5)));
+    assert_eq!((priority("task"), priority("related_code")), (&json!(0), &json!(6)));
     let text = house.jm(&["context", "--text", task]).run().expect(0).stdout;
     assert!(text.contains("def open_shop(key):") && text.contains(task), "{text}");
     house.jm(&["context", " "]).run().expect(2).says(&["the task is empty"]);
@@ -236,8 +260,10 @@ fn hard_rules_become_rules_and_checks() {
         "AGENTS.md",
         "Never touch vendor/.\nAlways run `python3 -m unittest`.\nDo not edit generated code.\n",
     );
+    house.write("web/AGENTS.md", "Never edit `dist/`.\nNever run `npm publish`.\n");
     let promoted = house.jm(&["policy", "promote"]).run().expect(0);
-    promoted.prints(&["vendor/**", "checks = ["]).says(&["AGENTS.md:3 is no rule"]);
+    promoted.prints(&["vendor/**", "web/dist/**", "web/AGENTS.md:1", "checks = ["]);
+    promoted.says(&["AGENTS.md:3 is no rule", "web/AGENTS.md:2 is no rule: a command"]);
     house.jm(&["policy", "promote", "--write"]).run().expect(0).says(&["policy.toml", "config.toml"]);
     let judged = house.jm(&["policy", "check", "--tool", "write_file", "--path", "vendor/a.py"]).run();
     assert_eq!(judged.code(), 7, "{}", judged.stdout);
@@ -251,6 +277,7 @@ fn hard_rules_become_rules_and_checks() {
         "echo x >> vendor/a.py",
         "cd vendor && touch a.py",
         "git checkout -- vendor/a.py",
+        "rm -rf web/dist",
     ];
     let reading = ["cp vendor/a.py .", "grep -r x vendor", "python3 -m unittest vendor/a.py"];
     for command in writing.iter().chain(&reading) {

@@ -256,6 +256,34 @@ fn a_command_of_a_file_becomes_the_message() {
 }
 
 #[test]
+fn a_text_is_pinned_and_unpinned() {
+    let house = House::with_greeter();
+    let server = Server::chat([say("Hello."), say("Still here.")]);
+    let jm = server.command(&house, &["chat"], &[]);
+    let lines = "/pin too early\nwhat is this?\n/pin\n/pin answer in German\n/pin answer in German\n/pin\n\
+                 is it?\n/unpin 2\n/unpin 1\n/pin\n";
+    let ran = jm.input(lines).run();
+    assert!(ran.status.success(), "{}", ran.stderr);
+    assert!(server.seen()[1].newest().contains("The user pinned this"), "{}", server.seen()[1].newest());
+    let mut rest = ran.stdout.as_str();
+    for part in [
+        "nothing was said yet",
+        "Hello.",
+        "nothing is pinned; /pin TEXT pins a text",
+        "pinned: the model is told",
+        "it is pinned already",
+        "1. answer in German",
+        "Still here.",
+        "1. answer in German",
+        "no longer pinned: answer in German",
+        "nothing is pinned",
+    ] {
+        let found = rest.split_once(part);
+        rest = found.unwrap_or_else(|| panic!("{part} in its order\n{}", ran.stdout)).1;
+    }
+}
+
+#[test]
 fn a_terminal_without_a_cursor_gets_lines() {
     if !needs(&["setsid"]) {
         return;

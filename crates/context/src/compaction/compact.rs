@@ -93,9 +93,9 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let begin = tail_start(messages, tail_room, counter);
     let (left_out, tail) = messages.split_at_checked(begin).unwrap_or((messages, &[]));
     let instructions = kept_instructions((left_out, tail), limit.percent(INSTRUCTIONS_PERCENT), counter);
-    let pinned = head.iter().chain(&instructions);
-    let head_tokens: Tokens = pinned.map(|block| counter.count_block(block)).sum();
-    let current: Tokens = facts.task.iter().map(|text| counter.count(text)).sum();
+    let lasting = head.iter().chain(&instructions);
+    let head_tokens: Tokens = lasting.map(|block| counter.count_block(block)).sum();
+    let current: Tokens = facts.task.iter().chain(facts.pinned).map(|text| counter.count(text)).sum();
     let state_room = limit.percent(STATE_PERCENT).max(Tokens(2 * PREAMBLE_TOKENS))
         + Tokens((current.0 * 2).min(limit.percent(TASK_PERCENT).0));
     let beside_head = Tokens(limit.0.saturating_sub(head_tokens.0 + state_room.0));

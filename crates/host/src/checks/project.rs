@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use journeyman_agent::ChecksSetting;
 use journeyman_agent::verify::{
     self, Check, CheckCaches, Progress, RunContext, RunLimits, find_all_checks, overall_outcome,
 };
+use journeyman_agent::{ChecksSetting, FailedChecks};
 use journeyman_git::GitError;
 use journeyman_protocol::{Evidence, FileChange, RelPath, SessionId};
 use journeyman_workspace::ListOptions;
@@ -191,6 +191,9 @@ impl ProjectCheckRunner {
             }
         }
         result.evidence = self.run_round(checks, stop, observer, &mut result.changed).await?;
+        // The next session begins with what fails.
+        let state_dir = self.context.workspace.state_dir();
+        FailedChecks::in_directory(state_dir).save(&result.evidence, &self.context.redactor);
         result.interrupted = stop.is_cancelled();
         Ok(result)
     }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use journeyman_agent::{
-    Approver, ChecksSetting, RunSettings, find_line_commit, find_uncommitted, offered_tools,
+    Approver, ChecksSetting, FailedChecks, RunSettings, find_line_commit, find_uncommitted, offered_tools,
 };
 use journeyman_context::counting::Counter;
 use journeyman_context::gathering::{ContextSources, GatheredContext, gather};
 use journeyman_context::packing::{ContextCandidate, PackingOutcome};
 use journeyman_context::{
     FirstRequestInputs, LineCommit, WeighedItem, WindowBudget, candidates_at_named_lines, likeliest_passage,
-    pack_first_request,
+    lookup_text, pack_first_request,
 };
 use journeyman_git::Git;
 use journeyman_model::ScriptedModel;
@@ -100,8 +100,10 @@ impl ContextPlan {
         let notes = load_notes(&state, &root)?;
         let visible = visible_files(environment, &root, &config, settings.mode)?;
         let may_show = unmasked_files(&visible);
-        let found = gather_candidates(index, &workspace, &redactor, (task, &may_show));
-        let lines = match candidates_at_named_lines(task, &listing, workspace.root()) {
+        let failures = FailedChecks::in_directory(workspace.state_dir()).load(&workspace);
+        let about = lookup_text(task, &failures);
+        let found = gather_candidates(index, &workspace, &redactor, (&about, &may_show));
+        let lines = match candidates_at_named_lines(&about, &listing, workspace.root()) {
             lines if lines.is_empty() => {
                 found.iter().filter_map(|found| likeliest_passage(&found.candidates)).collect()
             }
@@ -121,6 +123,7 @@ impl ContextPlan {
             found: found.as_ref(),
             line_commits: &line_commits,
             uncommitted: &uncommitted,
+            failures: &failures,
             may_show: &may_show,
             checks: &checks,
             mode: settings.mode,

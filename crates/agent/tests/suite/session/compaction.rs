@@ -18,6 +18,7 @@ use crate::session::support::model::{Step, Told, calls, fails, result, says};
 cases![
     a_long_task_stays_within_the_window_and_forgets_nothing_that_matters,
     a_second_task_stays_whole_while_the_first_gives_way,
+    a_pinned_text_is_in_every_request_until_it_is_unpinned,
     a_conversation_that_is_rewritten_as_text_loses_nothing,
     a_request_that_no_window_can_have_is_not_sent,
     a_model_without_tool_calling_forgets_nothing_either,
@@ -320,6 +321,49 @@ async fn a_second_task_stays_whole_while_the_first_gives_way() {
     assert_eq!(missing.collect::<Vec<_>>(), Vec::<usize>::new(), "{text}");
     assert!(text.contains("The newest task, in the user's words:"), "{text}");
     assert!(requests.iter().map(tokens).max().unwrap() <= Tokens(16_384));
+    assert_settled(&bench);
+}
+
+async fn a_pinned_text_is_in_every_request_until_it_is_unpinned() {
+    const PINNED: &str = "the tenant is called quay-77\nand lives in Basel";
+    let files = files(80);
+    let mut bench = bench(&files);
+    let read = reader(80, "I begin.");
+    let told = Told::by(move |request| match request.messages.last().unwrap().text().contains("say hello") {
+        true => says("hello"),
+        false => read(request),
+    });
+    let session = bench.start(&told, settings(WINDOW, false));
+    let ask = async |text: &str| {
+        session.handle.send(text.to_owned()).await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
+    };
+    ask("say hello").await;
+    let before = told.requests().len();
+    session.handle.pin(PINNED).await.unwrap();
+    assert!(matches!(session.handle.pin(PINNED).await, Err(AgentError::NotPinned { .. })));
+    assert_eq!(session.handle.pinned().await.unwrap(), [PINNED]);
+    assert_eq!(told.requests().len(), before, "it wakes nobody");
+    ask("Read all files.").await;
+    assert!(compressions(&bench).len() > 2, "{:?}", compressions(&bench));
+    let text_of = |request: &ModelRequest| -> String {
+        request.messages.iter().map(|message| message.text()).collect()
+    };
+    let has_it = |request: &ModelRequest| {
+        let text = text_of(request);
+        // A continued line of the state is indented.
+        text.contains("quay-77\nand lives in Basel") || text.contains("quay-77\n  and lives in Basel")
+    };
+    let requests = told.requests();
+    assert!(text_of(requests.last().unwrap()).contains("Pinned by the user:"));
+    assert!(requests[before..].iter().all(has_it), "{:?}", requests.iter().map(has_it).collect::<Vec<_>>());
+    session.handle.unpin(PINNED).await.unwrap();
+    ask("say hello once more").await;
+    assert_eq!(session.handle.pinned().await.unwrap(), Vec::<String>::new());
+    assert!(told.requests().last().unwrap().messages.last().unwrap().text().contains("no longer pins this"));
+    session.handle.compact().await.unwrap();
+    ask("say hello at last").await;
+    assert!(!text_of(told.requests().last().unwrap()).contains("Pinned by the user:"));
     assert_settled(&bench);
 }
 
