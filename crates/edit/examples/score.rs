@@ -99,7 +99,8 @@ fn apply(case: &Case, normalised: bool) -> Result<BTreeMap<String, String>, Stri
             files.insert(change.to.clone().unwrap_or_else(|| change.path.clone()), after.clone());
         }
     }
-    Ok(files.into_iter().map(|(path, text)| (path.to_string(), text)).collect())
+    let name = |path: &RelPath| String::from_utf8_lossy(path.as_bytes()).into_owned();
+    Ok(files.into_iter().map(|(path, text)| (name(&path), text)).collect())
 }
 
 /// A line hint that came beside the tool's arguments, put among them.

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 
-use crate::edit::{Edit, EditOp, OpContext, Replace};
+use crate::edit::{Edit, EditOp, LineKind, OpContext, PatchHunk, PatchLine, Replace};
 use crate::lines::strip_line_break;
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::patch::PrecedingHunk;
@@ -220,13 +220,13 @@ impl OpsApplier<'_> {
         let of = self.of;
         match op {
             EditOp::Replace(Replace { search, replace: content, .. }) if search.is_empty() => {
-                self.rewrite_file(at, content);
+                self.rewrite_file(at, content, false);
             }
             EditOp::Patch(hunk) if patch::created_content(hunk).is_some() => {
                 self.content = patch::created_content(hunk);
                 self.record_note(at, 1, None);
             }
-            EditOp::Rewrite { content } => self.rewrite_file(at, content),
+            EditOp::Rewrite { content, exact } => self.rewrite_file(at, content, *exact),
             EditOp::Create { content } if self.content.as_ref() == Some(content) => {
                 self.record_note(
                     at,
@@ -249,7 +249,7 @@ impl OpsApplier<'_> {
                     Some(remark) => {
                         self.record_refusal(at, Refusal::Placeholder { remark: remark.to_owned() })
                     }
-                    None => self.rewrite_file(at, content),
+                    None => self.rewrite_file(at, content, false),
                 },
                 Some(old) => {
                     match lazy_edits::merge_rewrite(self.context.path, &old, content, self.context.allow) {
@@ -293,7 +293,7 @@ impl OpsApplier<'_> {
         patched && self.content.as_ref().is_some_and(|text| !text.trim().is_empty())
     }
 
-    fn rewrite_file(&mut self, at: usize, content: &str) {
+    fn rewrite_file(&mut self, at: usize, content: &str, exact: bool) {
         let old = self.content.as_deref().unwrap_or_default();
         let remark = || {
             placeholders::find_placeholder(old, content)
@@ -315,7 +315,7 @@ impl OpsApplier<'_> {
             self.record_refusal(at, Refusal::Malformed { message });
             return;
         }
-        let (new, note) = rewrite_keeping_line_ends(self.content.as_deref(), content);
+        let (new, note) = rewrite_keeping_line_ends(self.content.as_deref(), content, exact);
         let count = u32::from(self.content.as_deref() != Some(new.as_str()));
         self.changed = std::iter::once(0..new.len()).collect();
         self.content = Some(new);
@@ -345,8 +345,10 @@ impl OpsApplier<'_> {
         let mut run = LayeredText::new(&original);
         let mut preceding = PrecedingHunk::default();
         let mut insertions = Insertions::default();
-        for (op, step) in (first..).zip(ops) {
+        for (nth, step) in ops.iter().enumerate() {
+            let op = first + nth;
             let found = self.find_step(&file, step, preceding);
+            let found = found.or_else(|why| self.find_in_turn(&file, ops, nth, why));
             let mut overlap = None;
             if let Ok(placed) = &found {
                 match insertions.find_repeated(op, step, placed) {
@@ -447,6 +449,27 @@ impl OpsApplier<'_> {
         again.map_or(found, Ok)
     }
 
+    /// Finds a step that alone could mean several places: where as many steps look for the same
+    /// text as there are places, each means the next one.
+    fn find_in_turn(
+        &self,
+        file: &IndexedText<'_>,
+        ops: &[EditOp],
+        nth: usize,
+        why: Refusal,
+    ) -> Result<PlacedEdit, Refusal> {
+        let (Refusal::Ambiguous { lines, .. }, Some(step)) = (&why, ops.get(nth)) else { return Err(why) };
+        let same: Vec<usize> =
+            (0..).zip(ops).filter(|(_, op)| looks_for_same(step, op)).map(|(at, _)| at).collect();
+        let turn = same.iter().position(|at| *at == nth);
+        match turn.and_then(|turn| lines.get(turn)).and_then(|line| at_line(step, *line)) {
+            Some(step) if same.len() == lines.len() => {
+                self.find_step(file, &step, PrecedingHunk::default()).map_err(|_| why)
+            }
+            _ => Err(why),
+        }
+    }
+
     fn find_step_by_lines(
         &self,
         file: &IndexedText<'_>,
@@ -519,6 +542,31 @@ impl Insertions {
     }
 }
 
+/// Returns true if two steps look for the same text, and neither says where.
+fn looks_for_same(step: &EditOp, other: &EditOp) -> bool {
+    let old = |hunk: &PatchHunk| -> Vec<PatchLine> {
+        hunk.lines.iter().filter(|line| line.kind != LineKind::Add).cloned().collect()
+    };
+    match (step, other) {
+        (EditOp::Replace(one), EditOp::Replace(two)) => {
+            one.search == two.search && !(one.all || two.all) && one.near.is_none() && two.near.is_none()
+        }
+        (EditOp::Patch(one), EditOp::Patch(two)) => {
+            one.near.is_none() && two.near.is_none() && one.anchors == two.anchors && old(one) == old(two)
+        }
+        _ => false,
+    }
+}
+
+/// Returns a step that says at which line it is meant.
+fn at_line(step: &EditOp, line: u32) -> Option<EditOp> {
+    match step {
+        EditOp::Replace(replace) => Some(EditOp::Replace(Replace { near: Some(line), ..replace.clone() })),
+        EditOp::Patch(hunk) => Some(EditOp::Patch(PatchHunk { near: Some(line), ..hunk.clone() })),
+        _ => None,
+    }
+}
+
 /// Returns true if a placement replaces lines from their beginnings to their ends.
 fn replaces_whole_lines(text: &str, placed: &PlacedEdit) -> bool {
     placed.pieces.iter().all(|(span, _)| {
@@ -533,7 +581,7 @@ fn first_piece_start(placed: &PlacedEdit) -> usize {
 
 /// The content a whole-file rewrite leaves: the file's line endings and final line break survive
 /// it.
-fn rewrite_keeping_line_ends(old: Option<&str>, new: &str) -> (String, Option<String>) {
+fn rewrite_keeping_line_ends(old: Option<&str>, new: &str, exact: bool) -> (String, Option<String>) {
     let mut notes = Vec::new();
     let crlf = old.is_some_and(|old| old.contains("\r\n") && !old.replace("\r\n", "").contains('\n'));
     let mut content = if crlf && new.contains('\n') && !new.contains('\r') {
@@ -542,7 +590,10 @@ fn rewrite_keeping_line_ends(old: Option<&str>, new: &str) -> (String, Option<St
     } else {
         new.to_owned()
     };
-    let wants_break = old.is_none_or(|old| old.is_empty() || old.ends_with('\n'));
+    let wants_break = match old {
+        Some(old) if !old.is_empty() => old.ends_with('\n'),
+        _ => !exact,
+    };
     if wants_break && !content.is_empty() && !content.ends_with('\n') {
         notes.push(if old.is_some() { "kept the final line break" } else { "added a final line break" });
         content.push_str(if crlf { "\r\n" } else { "\n" });

@@ -116,6 +116,9 @@ pub enum EditOp {
     Rewrite {
         /// The whole content.
         content: String,
+        /// True for an argument of a call, which says by itself if its last line has a line break.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        exact: bool,
     },
     /// Create the file, which must not be there, or be empty.
     Create {

@@ -105,7 +105,7 @@ pub(crate) fn read_prose_edits(text: &str, rules: &ProseRules, files: &dyn Files
 /// Describes the problem if a fenced block has less than half of the lines of the existing file
 /// that it names: the block may be a part of the file, or an example.
 fn describe_partial_block(edit: &Edit, files: &dyn Files) -> Option<String> {
-    let [EditOp::Rewrite { content }] = edit.ops.as_slice() else { return None };
+    let [EditOp::Rewrite { content, .. }] = edit.ops.as_slice() else { return None };
     let Ok(Some(old)) = files.text(&edit.path) else { return None };
     let lines = |text: &'_ str| -> HashSet<String> {
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()

@@ -44,7 +44,11 @@ pub(crate) const NEW_TEXT_KEYS: [&str; 10] = [
 pub(crate) const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
 
 /// Parts of keys that ask for all places, in small letters without underscores.
-const REPLACE_ALL_KEY_PARTS: [&str; 3] = ["replaceall", "allowmultiple", "alloccurrences"];
+const REPLACE_ALL_KEY_PARTS: [&str; 4] = ["replaceall", "multiple", "alloccurrences", "allmatches"];
+/// Parts of keys that say how many places are meant.
+const COUNT_KEY_PARTS: [&str; 3] = ["occurrence", "replacements", "count"];
+/// Parts of keys of a text that is looked for, where no key is one of the usual.
+const SEARCHED_KEY_PARTS: [&str; 6] = ["match", "find", "search", "old", "original", "existing"];
 /// Names of the text that goes and of the one that comes, which only together tell an edit.
 const TEXT_KEY_PAIRS: [(&str, &str); 12] = [
     ("before", "after"),
@@ -122,6 +126,26 @@ pub(super) fn keys_where(object: &Map<String, Value>, fits: impl Fn(&str) -> boo
 /// Returns the keys that ask for all places.
 pub(super) fn replace_all_keys(object: &Map<String, Value>) -> Vec<&str> {
     keys_where(object, |key| key == "all" || REPLACE_ALL_KEY_PARTS.iter().any(|part| key.contains(part)))
+}
+
+/// Returns true if a key says that as many places are meant as there are: -1, or "all".
+pub(super) fn counts_all(object: &Map<String, Value>) -> bool {
+    let keys = keys_where(object, |key| COUNT_KEY_PARTS.iter().any(|part| key.contains(part)));
+    keys.iter().filter_map(|key| object.get(*key)).any(|value| match value {
+        Value::Number(number) => number.as_i64().is_some_and(|number| number < 0),
+        Value::String(text) => text.eq_ignore_ascii_case("all") || text.trim() == "-1",
+        _ => false,
+    })
+}
+
+/// Returns the only text under a key that names what is looked for, in words of its own.
+pub(super) fn read_searched_text(object: &Map<String, Value>) -> Option<&str> {
+    let names_file = |key: &str| ["path", "file", "name"].iter().any(|part| key.contains(part));
+    let keys = keys_where(object, |key| {
+        SEARCHED_KEY_PARTS.iter().any(|part| key.contains(part)) && !names_file(key)
+    });
+    let mut texts = keys.iter().filter_map(|key| object.get(*key)?.as_str()).filter(|text| !text.is_empty());
+    texts.next().filter(|_| texts.next().is_none())
 }
 
 /// Returns a key in small letters without underscores.

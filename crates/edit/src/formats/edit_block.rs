@@ -103,7 +103,7 @@ impl<'a> BlockReader<'a> {
                         whole_lines: true,
                         ..Replace::default()
                     }),
-                    None => EditOp::Rewrite { content },
+                    None => EditOp::Rewrite { content, exact: false },
                 });
             }
             "delete" => self.deletes = true,

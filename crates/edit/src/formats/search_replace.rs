@@ -371,7 +371,10 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         end: usize,
     ) -> Result<RelPath, BlockProblem> {
         let given = |name: &str| {
+            // A path of another machine, where the caller has named the file.
+            let meant = self.source.path.filter(|_| name.starts_with('/'));
             paths::resolve_path(name, self.source)
+                .or_else(|message| meant.cloned().ok_or(message))
                 .map_err(|message| paths::path_problem(open.line, name, message))
         };
         if open.kind == OpeningKind::Named && !open.tail.is_empty() {

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::argument_keys::{
-    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, has_tool_argument_keys, keys_where,
-    read_paired_keys, replace_all_keys,
+    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, counts_all, has_tool_argument_keys, keys_where,
+    read_paired_keys, read_searched_text, replace_all_keys,
 };
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
@@ -136,13 +136,6 @@ enum NestedEdits<'v> {
 
 /// Returns the only argument that holds edits, where none has a name that is known.
 fn find_nested_edits(object: &Map<String, Value>) -> Option<NestedEdits<'_>> {
-    let is_edit = |value: &Value| match value {
-        Value::Object(edit) => {
-            let has = |keys: &[&str]| keys.iter().any(|key| edit.contains_key(*key));
-            has(&OLD_TEXT_KEYS) && has(&NEW_TEXT_KEYS) || read_paired_keys(edit).is_some()
-        }
-        _ => false,
-    };
     let holds_edits = |value: &Value| match value {
         Value::Array(list) => !list.is_empty() && list.iter().all(is_edit),
         other => is_edit(other),
@@ -161,6 +154,18 @@ fn find_nested_edits(object: &Map<String, Value>) -> Option<NestedEdits<'_>> {
         other => holds_edits(other).then_some(NestedEdits::Value(other)),
     });
     nested.next().filter(|_| nested.next().is_none())
+}
+
+/// Returns true for an object that is an edit, or names a file with edits or the content for it.
+fn is_edit(value: &Value) -> bool {
+    let Value::Object(edit) = value else { return false };
+    let has = |keys: &[&str]| keys.iter().any(|key| edit.contains_key(*key));
+    let has_list = || {
+        first_present_key(edit, &EDIT_LIST_KEYS).is_some_and(|(_, list)| list.is_array() || list.is_object())
+    };
+    has(&OLD_TEXT_KEYS) && has(&NEW_TEXT_KEYS)
+        || has(&PATH_KEYS) && (has(&CONTENT_KEYS) || has_list())
+        || read_paired_keys(edit).is_some()
 }
 
 struct ArgumentsReader<'s, 'a> {
@@ -342,7 +347,8 @@ impl ArgumentsReader<'_, '_> {
             }
             _ => {}
         }
-        let old = self.text_argument(object, &OLD_TEXT_KEYS, path)?;
+        let usual = self.text_argument(object, &OLD_TEXT_KEYS, path)?;
+        let old = usual.or_else(|| read_searched_text(object));
         let new = self.text_argument(object, &NEW_TEXT_KEYS, path)?;
         let whole = self.text_argument(object, &CONTENT_KEYS, path)?;
         let unfenced = |content: &str| {
@@ -361,12 +367,12 @@ impl ArgumentsReader<'_, '_> {
                 Ok(EditOp::Create { content: unfenced(content) })
             }
             (None, Some(content), None) if matches!(command, Some("overwrite" | "create" | "write")) => {
-                Ok(EditOp::Rewrite { content: unfenced(content) })
+                Ok(EditOp::Rewrite { content: unfenced(content), exact: true })
             }
             (None, None, Some(content)) if first_present_key(object, &PLACE_KEYS).is_some() => {
                 self.read_anchored_insertion(object, path, content)
             }
-            (None, None, Some(content)) => Ok(EditOp::Rewrite { content: unfenced(content) }),
+            (None, None, Some(content)) => Ok(EditOp::Rewrite { content: unfenced(content), exact: true }),
             (None, Some(new), None) if self.line_hint_argument(object, path)?.is_some() => {
                 self.read_replacement(object, path, "", new)
             }
@@ -392,6 +398,14 @@ impl ArgumentsReader<'_, '_> {
         self.check_expected_count(object, path, old)?;
         let near = self.line_hint_argument(object, path)?;
         let whole_lines = self.bool_argument(object, &["line_based"], path)?.unwrap_or(false);
+        if old.is_empty()
+            && near.is_none()
+            && !whole_lines
+            && self.file_text(path).is_none_or(|text| text.is_empty())
+        {
+            // The arguments of a call say by themselves if the last line has a line break.
+            return Ok(EditOp::Create { content: new.to_owned() });
+        }
         Ok(EditOp::Replace(Replace {
             search: old.to_owned(),
             replace: new.to_owned(),
@@ -402,6 +416,15 @@ impl ArgumentsReader<'_, '_> {
         }))
     }
 
+    /// Returns the text of the file that a path means, or of the caller's file.
+    fn file_text(&self, path: Option<&str>) -> Option<String> {
+        let file = match path {
+            Some(given) => paths::resolve_path(given, self.source).ok(),
+            None => self.source.path.cloned(),
+        };
+        self.source.files.text(&file?).ok().flatten().map(Into::into)
+    }
+
     /// A count that isn't how often the text is there means that the model sees another file.
     fn check_expected_count(
         &mut self,
@@ -409,15 +432,13 @@ impl ArgumentsReader<'_, '_> {
         path: Option<&str>,
         old: &str,
     ) -> Result<(), ()> {
+        if counts_all(object) {
+            return Ok(());
+        }
         let Some(count) = self.number_argument(object, &COUNT_KEYS, path)?.filter(|&count| count > 1) else {
             return Ok(());
         };
-        let file = match path {
-            Some(given) => paths::resolve_path(given, self.source).ok(),
-            None => self.source.path.cloned(),
-        };
-        let text = file.as_ref().and_then(|file| self.source.files.text(file).ok().flatten());
-        let found = match text {
+        let found = match self.file_text(path) {
             Some(text) if !old.is_empty() => {
                 memchr::memmem::find_iter(text.as_bytes(), old.as_bytes()).count()
             }
@@ -604,6 +625,9 @@ impl ArgumentsReader<'_, '_> {
     fn replace_all_argument(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<bool, ()> {
         if let Some(all) = self.bool_argument(object, &replace_all_keys(object), path)? {
             return Ok(all);
+        }
+        if counts_all(object) {
+            return Ok(true);
         }
         Ok(self.all || self.number_argument(object, &COUNT_KEYS, path)?.is_some_and(|count| count > 1))
     }

@@ -497,7 +497,7 @@ pub(crate) fn to_edit(source: &ReplySource<'_>, path: RelPath, content: &str, la
     let remark = placeholders::find_placeholder("", &content).is_some();
     let partial = remark
         || (lazy && matches!(source.files.text(&path), Ok(Some(old)) if !has_all_lines(&content, &old)));
-    let op = if partial { EditOp::Lazy { content } } else { EditOp::Rewrite { content } };
+    let op = if partial { EditOp::Lazy { content } } else { EditOp::Rewrite { content, exact: false } };
     Edit { path, ops: vec![op], description: None }
 }
 
@@ -513,7 +513,7 @@ fn has_all_lines(new: &str, old: &str) -> bool {
 /// A block that was read as a whole file and seems to be a part of one: found where the format
 /// wasn't named.
 pub(crate) fn partial_file_problem(source: &ReplySource<'_>, edit: &Edit) -> Option<BlockProblem> {
-    let [EditOp::Rewrite { content }] = edit.ops.as_slice() else { return None };
+    let [EditOp::Rewrite { content, .. }] = edit.ops.as_slice() else { return None };
     let Ok(Some(old)) = source.files.text(&edit.path) else { return None };
     let (old, new) = (old.lines().count(), content.lines().count());
     if old < MIN_COMPARED_LINES || new * 2 >= old {
@@ -533,7 +533,7 @@ pub(crate) fn partial_file_problem(source: &ReplySource<'_>, edit: &Edit) -> Opt
 fn shrunken_file_problem(source: &ReplySource<'_>, edit: &Edit) -> Option<BlockProblem> {
     /// So few lines may all be other ones.
     const MAX_STUB_LINES: usize = 3;
-    let [EditOp::Rewrite { content }] = edit.ops.as_slice() else { return None };
+    let [EditOp::Rewrite { content, .. }] = edit.ops.as_slice() else { return None };
     let Ok(Some(old)) = source.files.text(&edit.path) else { return None };
     let lines = |text: &str| -> HashSet<String> {
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()

@@ -24,7 +24,7 @@ fn change(search: &str, replace: &str) -> EditOp {
 }
 
 fn rewrite(content: &str) -> EditOp {
-    EditOp::Rewrite { content: content.to_owned() }
+    EditOp::Rewrite { content: content.to_owned(), exact: false }
 }
 
 fn rename(to: &str) -> EditOp {

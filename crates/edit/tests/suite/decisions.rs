@@ -51,6 +51,13 @@ fn the_final_line_break() {
     assert_eq!(after(&patch(&[("a.txt", "one\nold\n")], body)), "one\nnew\n");
     let made = "<edit>\n<file>b.txt</file>\n<replace>\nmade\n</replace>\n</edit>";
     assert_eq!(after(&plan(made, &ApplyOptions::default(), &tree(&[]))), "made\n");
+    for arguments in
+        [r#"{"path": "b", "content": "x"}"#, r#"{"path": "b", "old_string": "", "new_string": "x"}"#]
+    {
+        assert_eq!(after(&tool(&[], arguments, false)), "x");
+        assert_eq!(after(&tool(&[("b", "")], arguments, false)), "x");
+    }
+    assert_eq!(after(&tool(&[("b", "old\n")], r#"{"path": "b", "content": "x"}"#, false)), "x\n");
 }
 
 #[test]
@@ -68,6 +75,13 @@ fn the_same_text_twice() {
     let refused = tool(&files, r#"{"path": "a.txt", "old_string": "same", "new_string": "new"}"#, false);
     assert_eq!(refused.failed[0].kind, "ambiguous");
     assert!(refused.failed[0].message.contains("lines 1 and 3"), "{}", refused.failed[0].message);
+    // As many edits as places: each means the next one.
+    let twice = r#"{"path": "a.txt", "edits": [{"old_string": "same", "new_string": "one"}, {"old_string": "same", "new_string": "two"}]}"#;
+    assert_eq!(after(&tool(&files, twice, false)), "one\nother\ntwo\n");
+    let in_turn = "*** Update File: a.txt\n@@\n-same\n+one\n@@\n-same\n+two";
+    assert_eq!(after(&patch(&files, in_turn)), "one\nother\ntwo\n");
+    let thrice = [("a.txt", "same\nother\nsame\nsame\n")];
+    assert_eq!(tool(&thrice, twice, false).failed[0].kind, "ambiguous");
     let hinted = tool(
         &files,
         r#"{"path": "a.txt", "old_string": "same", "new_string": "new", "line_hint": 3}"#,

@@ -24,7 +24,7 @@ fn merge(path: &str, text: &str, content: &str) -> Result<String, &'static str> 
 }
 
 fn rewrite(path: &str, text: &str, content: &str) -> Result<String, &'static str> {
-    apply(path, text, EditOp::Rewrite { content: content.to_owned() })
+    apply(path, text, EditOp::Rewrite { content: content.to_owned(), exact: false })
 }
 
 const RUST: &str = "use a::b;\n\nimpl Store {\n    pub fn load(&mut self) -> usize {\n        let text = read(&self.path);\n        self.items = split(text);\n        self.items.len()\n    }\n\n    pub fn total(&self) -> usize {\n        let mut count = 0;\n        for item in &self.items {\n            count += item.len();\n        }\n        count\n    }\n}\n";

@@ -182,7 +182,7 @@ proptest! {
 
     #[test]
     fn rewriting_gives_the_content(content in "[a-z\n]{1,30}") {
-        let outcome = apply_ops(None, &[EditOp::Rewrite { content: content.clone() }], &context(&RelPath::parse("a").unwrap()));
+        let outcome = apply_ops(None, &[EditOp::Rewrite { content: content.clone(), exact: false }], &context(&RelPath::parse("a").unwrap()));
         let new = outcome.content.unwrap();
         prop_assert_eq!(new.trim_end_matches('\n'), content.trim_end_matches('\n'));
     }

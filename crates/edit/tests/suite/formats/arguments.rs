@@ -82,7 +82,7 @@ fn whole_files_insertions_and_symbols() {
             r#"{"command": "create", "path": "a.rs", "file_text": "x"}"#,
             vec![EditOp::Create { content: "x".into() }],
         ),
-        (r#"{"path": "a.rs", "contents": "x"}"#, vec![EditOp::Rewrite { content: "x".into() }]),
+        (r#"{"path": "a.rs", "contents": "x"}"#, vec![EditOp::Rewrite { content: "x".into(), exact: true }]),
         (
             r#"{"command": "insert", "path": "a.rs", "insert_line": 0, "new_str": "x\n"}"#,
             vec![EditOp::Replace(Replace {
@@ -124,7 +124,17 @@ fn edits_are_found_under_keys_of_any_name() {
             vec![plain("x", "y", true, None)],
         ),
         (r#"{"path": "a.rs", "edits": [{"old_str": "x", "new_str": "y", "old_StrStartLine": 4}]}"#, near(4)),
+        (r#"{"files": [{"path": "a.rs", "edits": [{"search": "x", "replace": "y"}]}]}"#, one()),
+        // Never the whole file: the text that is looked for has a name of its own.
+        (r#"{"file_path": "a.rs", "match_text": "x", "text": "y", "operation": "replace"}"#, one()),
+        (r#"{"path": "a.rs", "search_for": "x", "content": "y"}"#, one()),
     ]);
+    for all in
+        [r#""multiple": true"#, r#""num_replacements": -1"#, r#""occurrence": "all""#, r#""count": "-1""#]
+    {
+        let reply = format!(r#"{{"path": "a.rs", "old_string": "x", "new_string": "y", {all}}}"#);
+        same(vec![(&reply, vec![plain("x", "y", true, None)])]);
+    }
     let reply = format!(r#"{{"path": "a.rs", "percentage": 10, "blocks": "{block}"}}"#);
     let [edit] = &reading(&reply, Some(Format::Tool), None, true).edits[..] else { panic!("{reply}") };
     assert!(

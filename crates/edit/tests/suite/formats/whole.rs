@@ -8,7 +8,7 @@ use super::{block, reading, rel};
 fn whole_files() {
     let whole = |path: &str, content: &str| Edit {
         path: rel(path),
-        ops: vec![EditOp::Rewrite { content: content.to_owned() }],
+        ops: vec![EditOp::Rewrite { content: content.to_owned(), exact: false }],
         description: None,
     };
     let cases: &[(&str, &str, Option<&str>, &[Edit])] = &[
@@ -100,7 +100,7 @@ fn lazy_files() {
     let more = "fn a() {\n    one();\n}\n\nfn c() {}\n";
     assert_eq!(
         ops(more, Some(Format::Lazy)),
-        vec![EditOp::Rewrite { content: more.to_owned() }],
+        vec![EditOp::Rewrite { content: more.to_owned(), exact: false }],
         "nothing is left out"
     );
     assert_eq!(ops("fn a() {}\n", Some(Format::Lazy)), lazy("fn a() {}\n"), "something is, without a word");
