@@ -529,7 +529,7 @@ mod tests {
     fn pinned_texts_come_first_and_stay_whole() {
         let long = "and this as well ".repeat(60);
         let pinned = [format!("the tenant is quay-77; {long}"), "answer in German".to_owned()];
-        let (said, task) = (["the first task".to_owned()], ["look at the window ".repeat(80)]);
+        let (said, task) = (["the first task".to_owned()], ["look at the window".to_owned()]);
         let facts = StateFacts { said: &said, task: &task, pinned: &pinned, ..StateFacts::default() };
         let tokens: Tokens = pinned.iter().map(|text| TokenEstimator.count(text)).sum();
         let budget = Tokens(tokens.0 * 2);

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::common::place::Place;
-use crate::common::{block_on, project};
+use crate::common::project;
 use journeyman_sandbox::{CompletedCommand, Outcome, Request, Sandbox, StdioMode};
 use rustix::process::{Pid, Signal};
+use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 /// The command line of a helper that makes its namespaces before it knows its command.
@@ -38,8 +39,15 @@ fn helpers(kind: &str, agent: u32) -> Vec<Pid> {
     helpers.collect()
 }
 
+/// Runs a command on this thread's runtime, which goes on to the thread's end: the start of the next
+/// helper, in the background, could end with a runtime of the command before it has begun.
 fn run(sandbox: &Sandbox, request: Request) -> CompletedCommand {
-    block_on(async { sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap() })
+    thread_local! {
+        static RUNTIME: Runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    }
+    let ended =
+        async { sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap() };
+    RUNTIME.with(|runtime| runtime.block_on(ended))
 }
 
 fn shell(sandbox: &Sandbox, root: &Path, command: &str) -> String {
