@@ -47,8 +47,17 @@ pub(crate) const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", 
 const REPLACE_ALL_KEY_PARTS: [&str; 4] = ["replaceall", "multiple", "alloccurrences", "allmatches"];
 /// Parts of keys that say how many places are meant.
 const COUNT_KEY_PARTS: [&str; 3] = ["occurrence", "replacements", "count"];
-/// Parts of keys of a text that is looked for, where no key is one of the usual.
+/// Parts of keys of a text that is looked for, of one that comes, and of a file's name, where no key
+/// is one of the usual.
 const SEARCHED_KEY_PARTS: [&str; 6] = ["match", "find", "search", "old", "original", "existing"];
+const NEW_KEY_PARTS: [&str; 4] = ["new", "replac", "updated", "with"];
+const FILE_KEY_PARTS: [&str; 4] = ["path", "file", "uri", "document"];
+/// Parts of keys of texts, which are no file's name.
+const TEXT_KEY_PARTS: [&str; 4] = ["text", "content", "code", "profile"];
+/// Parts of keys that say how something is done.
+const MANNER_KEY_PARTS: [&str; 5] = ["type", "mode", "kind", "strategy", "format"];
+/// A longer text names no file, in bytes.
+const MAX_PATH_BYTES: usize = 400;
 /// Names of the text that goes and of the one that comes, which only together tell an edit.
 const TEXT_KEY_PAIRS: [(&str, &str); 12] = [
     ("before", "after"),
@@ -125,12 +134,12 @@ pub(super) fn keys_where(object: &Map<String, Value>, fits: impl Fn(&str) -> boo
 
 /// Returns the keys that ask for all places.
 pub(super) fn replace_all_keys(object: &Map<String, Value>) -> Vec<&str> {
-    keys_where(object, |key| key == "all" || REPLACE_ALL_KEY_PARTS.iter().any(|part| key.contains(part)))
+    keys_where(object, |key| key == "all" || has_part(key, &REPLACE_ALL_KEY_PARTS))
 }
 
 /// Returns true if a key says that as many places are meant as there are: -1, or "all".
 pub(super) fn counts_all(object: &Map<String, Value>) -> bool {
-    let keys = keys_where(object, |key| COUNT_KEY_PARTS.iter().any(|part| key.contains(part)));
+    let keys = keys_where(object, |key| has_part(key, &COUNT_KEY_PARTS));
     keys.iter().filter_map(|key| object.get(*key)).any(|value| match value {
         Value::Number(number) => number.as_i64().is_some_and(|number| number < 0),
         Value::String(text) => text.eq_ignore_ascii_case("all") || text.trim() == "-1",
@@ -140,11 +149,35 @@ pub(super) fn counts_all(object: &Map<String, Value>) -> bool {
 
 /// Returns the only text under a key that names what is looked for, in words of its own.
 pub(super) fn read_searched_text(object: &Map<String, Value>) -> Option<&str> {
-    let names_file = |key: &str| ["path", "file", "name"].iter().any(|part| key.contains(part));
-    let keys = keys_where(object, |key| {
-        SEARCHED_KEY_PARTS.iter().any(|part| key.contains(part)) && !names_file(key)
-    });
-    let mut texts = keys.iter().filter_map(|key| object.get(*key)?.as_str()).filter(|text| !text.is_empty());
+    only_text(object, |key| has_part(key, &SEARCHED_KEY_PARTS) && !names_file(key))
+        .filter(|text| !text.is_empty())
+}
+
+/// Returns the only text under a key that names what comes, in words of its own.
+pub(super) fn read_new_text(object: &Map<String, Value>) -> Option<&str> {
+    only_text(object, |key| {
+        has_part(key, &NEW_KEY_PARTS) && !has_part(key, &SEARCHED_KEY_PARTS) && !names_file(key)
+    })
+}
+
+/// Returns the only text under a key that names a file, in words of its own.
+pub(super) fn read_path(object: &Map<String, Value>) -> Option<&str> {
+    only_text(object, |key| has_part(key, &FILE_KEY_PARTS) && !has_part(key, &TEXT_KEY_PARTS))
+        .filter(|path| !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\n'))
+}
+
+fn has_part(key: &str, parts: &[&str]) -> bool {
+    parts.iter().any(|part| key.contains(part))
+}
+
+fn names_file(key: &str) -> bool {
+    has_part(key, &FILE_KEY_PARTS) || key.contains("name")
+}
+
+/// Returns the text under the only fitting key that has one.
+fn only_text(object: &Map<String, Value>, fits: impl Fn(&str) -> bool) -> Option<&str> {
+    let keys = keys_where(object, |key| fits(key) && !has_part(key, &MANNER_KEY_PARTS));
+    let mut texts = keys.iter().filter_map(|key| object.get(*key)?.as_str());
     texts.next().filter(|_| texts.next().is_none())
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::argument_keys::{
     CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, counts_all, has_tool_argument_keys, keys_where,
-    read_paired_keys, read_searched_text, replace_all_keys,
+    read_new_text, read_paired_keys, read_path, read_searched_text, replace_all_keys,
 };
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
@@ -164,7 +164,7 @@ fn is_edit(value: &Value) -> bool {
         first_present_key(edit, &EDIT_LIST_KEYS).is_some_and(|(_, list)| list.is_array() || list.is_object())
     };
     has(&OLD_TEXT_KEYS) && has(&NEW_TEXT_KEYS)
-        || has(&PATH_KEYS) && (has(&CONTENT_KEYS) || has_list())
+        || (has(&PATH_KEYS) || read_path(edit).is_some()) && (has(&CONTENT_KEYS) || has_list())
         || read_paired_keys(edit).is_some()
 }
 
@@ -245,7 +245,7 @@ impl ArgumentsReader<'_, '_> {
             Ok(named) => named,
             Err(()) => return,
         };
-        let path = named.or(outer);
+        let path = named.or(outer).or_else(|| read_path(object));
         let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
         if let Some((key, edits)) = first_present_key(object, &EDIT_LIST_KEYS) {
             if has(&OLD_TEXT_KEYS) {
@@ -351,6 +351,7 @@ impl ArgumentsReader<'_, '_> {
         let old = usual.or_else(|| read_searched_text(object));
         let new = self.text_argument(object, &NEW_TEXT_KEYS, path)?;
         let whole = self.text_argument(object, &CONTENT_KEYS, path)?;
+        let new = if old.is_some() && whole.is_none() { new.or_else(|| read_new_text(object)) } else { new };
         let unfenced = |content: &str| {
             let named = path.and_then(|path| RelPath::parse(path).ok());
             named.and_then(|path| strip_fence(&path, content)).unwrap_or(content).to_owned()

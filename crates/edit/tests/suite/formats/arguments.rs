@@ -128,6 +128,8 @@ fn edits_are_found_under_keys_of_any_name() {
         // Never the whole file: the text that is looked for has a name of its own.
         (r#"{"file_path": "a.rs", "match_text": "x", "text": "y", "operation": "replace"}"#, one()),
         (r#"{"path": "a.rs", "search_for": "x", "content": "y"}"#, one()),
+        (r#"{"targetPath": "a.rs", "textToFind": "x", "replaceWith": "y"}"#, one()),
+        (r#"{"edit_file_name": "a.rs", "changes": [{"matching": "x", "updatedCode": "y"}]}"#, one()),
     ]);
     for all in
         [r#""multiple": true"#, r#""num_replacements": -1"#, r#""occurrence": "all""#, r#""count": "-1""#]
