@@ -450,15 +450,17 @@ fn push_known_failures(
     if text.is_empty() {
         return;
     }
+    let tokens = TokenEstimator.count(&text);
     for check in inputs.failures {
+        // Each has a part of them, which the sum tells.
         report.note(
             ContextCategory::Diagnostics,
             &check.command,
             "it failed on the files as they are",
-            Tokens(0),
+            tokens,
         );
     }
-    report.note_share(ContextCategory::Diagnostics, TokenEstimator.count(&text), budget);
+    report.note_share(ContextCategory::Diagnostics, tokens, budget);
     out.push_str(&text);
     out.push('\n');
 }
