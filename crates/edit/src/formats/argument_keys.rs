@@ -45,17 +45,16 @@ pub(crate) const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", 
 
 /// Parts of keys that ask for all places, in small letters without underscores.
 const REPLACE_ALL_KEY_PARTS: [&str; 4] = ["replaceall", "multiple", "alloccurrences", "allmatches"];
-/// Parts of keys that say how many places are meant.
-const COUNT_KEY_PARTS: [&str; 3] = ["occurrence", "replacements", "count"];
-/// Parts of keys of a text that is looked for, of one that comes, and of a file's name, where no key
-/// is one of the usual.
-const SEARCHED_KEY_PARTS: [&str; 6] = ["match", "find", "search", "old", "original", "existing"];
-const NEW_KEY_PARTS: [&str; 4] = ["new", "replac", "updated", "with"];
-const FILE_KEY_PARTS: [&str; 4] = ["path", "file", "uri", "document"];
-/// Parts of keys of texts, which are no file's name.
-const TEXT_KEY_PARTS: [&str; 4] = ["text", "content", "code", "profile"];
-/// Parts of keys that say how something is done.
-const MANNER_KEY_PARTS: [&str; 5] = ["type", "mode", "kind", "strategy", "format"];
+/// Beginnings of words of keys that say how many places are meant.
+const COUNT_WORDS: [&str; 3] = ["occurrence", "replacements", "count"];
+/// Beginnings of words of keys: of a text that is looked for, of one that comes, and of a file's
+/// name, where no key is one of the usual.
+const SEARCHED_WORDS: [&str; 6] = ["match", "find", "search", "old", "original", "existing"];
+const NEW_WORDS: [&str; 4] = ["new", "replac", "updated", "with"];
+const FILE_WORDS: [&str; 4] = ["path", "file", "uri", "document"];
+/// The same of texts, which are no file's name, and of how something is done.
+const TEXT_WORDS: [&str; 3] = ["text", "content", "code"];
+const MANNER_WORDS: [&str; 5] = ["type", "mode", "kind", "strategy", "format"];
 /// A longer text names no file, in bytes.
 const MAX_PATH_BYTES: usize = 400;
 /// Names of the text that goes and of the one that comes, which only together tell an edit.
@@ -134,13 +133,13 @@ pub(super) fn keys_where(object: &Map<String, Value>, fits: impl Fn(&str) -> boo
 
 /// Returns the keys that ask for all places.
 pub(super) fn replace_all_keys(object: &Map<String, Value>) -> Vec<&str> {
-    keys_where(object, |key| key == "all" || has_part(key, &REPLACE_ALL_KEY_PARTS))
+    keys_where(object, |key| key == "all" || REPLACE_ALL_KEY_PARTS.iter().any(|part| key.contains(part)))
 }
 
 /// Returns true if a key says that as many places are meant as there are: -1, or "all".
 pub(super) fn counts_all(object: &Map<String, Value>) -> bool {
-    let keys = keys_where(object, |key| has_part(key, &COUNT_KEY_PARTS));
-    keys.iter().filter_map(|key| object.get(*key)).any(|value| match value {
+    let counts = object.iter().filter(|(key, _)| has_word(key, &COUNT_WORDS));
+    counts.map(|(_, value)| value).any(|value| match value {
         Value::Number(number) => number.as_i64().is_some_and(|number| number < 0),
         Value::String(text) => text.eq_ignore_ascii_case("all") || text.trim() == "-1",
         _ => false,
@@ -149,35 +148,43 @@ pub(super) fn counts_all(object: &Map<String, Value>) -> bool {
 
 /// Returns the only text under a key that names what is looked for, in words of its own.
 pub(super) fn read_searched_text(object: &Map<String, Value>) -> Option<&str> {
-    only_text(object, |key| has_part(key, &SEARCHED_KEY_PARTS) && !names_file(key))
+    only_text(object, |key| has_word(key, &SEARCHED_WORDS) && !names_file(key))
         .filter(|text| !text.is_empty())
 }
 
 /// Returns the only text under a key that names what comes, in words of its own.
 pub(super) fn read_new_text(object: &Map<String, Value>) -> Option<&str> {
-    only_text(object, |key| {
-        has_part(key, &NEW_KEY_PARTS) && !has_part(key, &SEARCHED_KEY_PARTS) && !names_file(key)
-    })
+    only_text(object, |key| has_word(key, &NEW_WORDS) && !has_word(key, &SEARCHED_WORDS) && !names_file(key))
 }
 
 /// Returns the only text under a key that names a file, in words of its own.
 pub(super) fn read_path(object: &Map<String, Value>) -> Option<&str> {
-    only_text(object, |key| has_part(key, &FILE_KEY_PARTS) && !has_part(key, &TEXT_KEY_PARTS))
+    only_text(object, |key| has_word(key, &FILE_WORDS) && !has_word(key, &TEXT_WORDS))
         .filter(|path| !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\n'))
 }
 
-fn has_part(key: &str, parts: &[&str]) -> bool {
-    parts.iter().any(|part| key.contains(part))
+fn names_file(key: &str) -> bool {
+    has_word(key, &FILE_WORDS) || has_word(key, &["name"])
 }
 
-fn names_file(key: &str) -> bool {
-    has_part(key, &FILE_KEY_PARTS) || key.contains("name")
+/// Returns true if a word of a key, in camelCase or snake_case, begins with one of some.
+fn has_word(key: &str, beginnings: &[&str]) -> bool {
+    let mut words: Vec<String> = vec![String::new()];
+    for c in key.chars() {
+        if !c.is_alphanumeric() || c.is_uppercase() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.push(c.to_ascii_lowercase());
+        }
+    }
+    words.iter().any(|word| beginnings.iter().any(|beginning| word.starts_with(beginning)))
 }
 
 /// Returns the text under the only fitting key that has one.
 fn only_text(object: &Map<String, Value>, fits: impl Fn(&str) -> bool) -> Option<&str> {
-    let keys = keys_where(object, |key| fits(key) && !has_part(key, &MANNER_KEY_PARTS));
-    let mut texts = keys.iter().filter_map(|key| object.get(*key)?.as_str());
+    let fitting = object.iter().filter(|(key, _)| fits(key) && !has_word(key, &MANNER_WORDS));
+    let mut texts = fitting.filter_map(|(_, value)| value.as_str());
     texts.next().filter(|_| texts.next().is_none())
 }
 

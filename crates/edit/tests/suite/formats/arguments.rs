@@ -131,6 +131,12 @@ fn edits_are_found_under_keys_of_any_name() {
         (r#"{"targetPath": "a.rs", "textToFind": "x", "replaceWith": "y"}"#, one()),
         (r#"{"edit_file_name": "a.rs", "changes": [{"matching": "x", "updatedCode": "y"}]}"#, one()),
     ]);
+    let besides =
+        [r#""folder": "x""#, r#""threshold": "x""#, r#""match_type": "exact""#, r#""old_path": "b.rs""#];
+    for beside in besides {
+        let reply = format!(r#"{{"path": "a.rs", "content": "y", {beside}}}"#);
+        same(vec![(&reply, vec![EditOp::Rewrite { content: "y".into(), exact: true }])]);
+    }
     for all in
         [r#""multiple": true"#, r#""num_replacements": -1"#, r#""occurrence": "all""#, r#""count": "-1""#]
     {
