@@ -462,6 +462,10 @@ impl OpsApplier<'_> {
         let same: Vec<usize> =
             (0..).zip(ops).filter(|(_, op)| looks_for_same(step, op)).map(|(at, _)| at).collect();
         let turn = same.iter().position(|at| *at == nth);
+        // The very same edit again is one that was shown twice, such as in a draft.
+        if same.iter().filter_map(|at| ops.get(*at)).filter(|op| *op == step).count() > 1 {
+            return Err(why);
+        }
         match turn.and_then(|turn| lines.get(turn)).and_then(|line| at_line(step, *line)) {
             Some(step) if same.len() == lines.len() => {
                 self.find_step(file, &step, PrecedingHunk::default()).map_err(|_| why)
@@ -544,15 +548,15 @@ impl Insertions {
 
 /// Returns true if two steps look for the same text, and neither says where.
 fn looks_for_same(step: &EditOp, other: &EditOp) -> bool {
-    let old = |hunk: &PatchHunk| -> Vec<PatchLine> {
-        hunk.lines.iter().filter(|line| line.kind != LineKind::Add).cloned().collect()
-    };
+    fn old(hunk: &PatchHunk) -> impl Iterator<Item = &PatchLine> {
+        hunk.lines.iter().filter(|line| line.kind != LineKind::Add)
+    }
     match (step, other) {
         (EditOp::Replace(one), EditOp::Replace(two)) => {
             one.search == two.search && !(one.all || two.all) && one.near.is_none() && two.near.is_none()
         }
         (EditOp::Patch(one), EditOp::Patch(two)) => {
-            one.near.is_none() && two.near.is_none() && one.anchors == two.anchors && old(one) == old(two)
+            one.near.is_none() && two.near.is_none() && one.anchors == two.anchors && old(one).eq(old(two))
         }
         _ => false,
     }

@@ -44,7 +44,15 @@ pub(crate) const NEW_TEXT_KEYS: [&str; 10] = [
 pub(crate) const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
 
 /// Parts of keys that ask for all places, in small letters without underscores.
-const REPLACE_ALL_KEY_PARTS: [&str; 4] = ["replaceall", "multiple", "alloccurrences", "allmatches"];
+const REPLACE_ALL_KEY_PARTS: [&str; 7] = [
+    "replaceall",
+    "replacemultiple",
+    "allowmultiple",
+    "alloccurrences",
+    "allmatches",
+    "multiplematches",
+    "multipleoccurrences",
+];
 /// Beginnings of words of keys that say how many places are meant.
 const COUNT_WORDS: [&str; 3] = ["occurrence", "replacements", "count"];
 /// Beginnings of words of keys: of a text that is looked for, of one that comes, and of a file's
@@ -54,7 +62,10 @@ const NEW_WORDS: [&str; 4] = ["new", "replac", "updated", "with"];
 const FILE_WORDS: [&str; 4] = ["path", "file", "uri", "document"];
 /// The same of texts, which are no file's name, and of how something is done.
 const TEXT_WORDS: [&str; 3] = ["text", "content", "code"];
-const MANNER_WORDS: [&str; 5] = ["type", "mode", "kind", "strategy", "format"];
+const MANNER_WORDS: [&str; 16] = [
+    "type", "mode", "kind", "strategy", "format", "hash", "sha", "checksum", "version", "revision", "id",
+    "if", "on", "when", "scope", "line",
+];
 /// A longer text names no file, in bytes.
 const MAX_PATH_BYTES: usize = 400;
 /// Names of the text that goes and of the one that comes, which only together tell an edit.
@@ -133,7 +144,9 @@ pub(super) fn keys_where(object: &Map<String, Value>, fits: impl Fn(&str) -> boo
 
 /// Returns the keys that ask for all places.
 pub(super) fn replace_all_keys(object: &Map<String, Value>) -> Vec<&str> {
-    keys_where(object, |key| key == "all" || REPLACE_ALL_KEY_PARTS.iter().any(|part| key.contains(part)))
+    keys_where(object, |key| {
+        matches!(key, "all" | "multiple") || REPLACE_ALL_KEY_PARTS.iter().any(|part| key.contains(part))
+    })
 }
 
 /// Returns true if a key says that as many places are meant as there are: -1, or "all".

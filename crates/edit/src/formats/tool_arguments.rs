@@ -156,15 +156,15 @@ fn find_nested_edits(object: &Map<String, Value>) -> Option<NestedEdits<'_>> {
     nested.next().filter(|_| nested.next().is_none())
 }
 
-/// Returns true for an object that is an edit, or names a file with edits or the content for it.
+/// Returns true for an object that is an edit, or names a file with a list of edits. A file with a
+/// content may be what somebody else returned.
 fn is_edit(value: &Value) -> bool {
     let Value::Object(edit) = value else { return false };
     let has = |keys: &[&str]| keys.iter().any(|key| edit.contains_key(*key));
-    let has_list = || {
-        first_present_key(edit, &EDIT_LIST_KEYS).is_some_and(|(_, list)| list.is_array() || list.is_object())
-    };
+    let names_file = || has(&PATH_KEYS) || read_path(edit).is_some();
+    let list = first_present_key(edit, &EDIT_LIST_KEYS).map(|(_, list)| list);
     has(&OLD_TEXT_KEYS) && has(&NEW_TEXT_KEYS)
-        || (has(&PATH_KEYS) || read_path(edit).is_some()) && (has(&CONTENT_KEYS) || has_list())
+        || list.is_some_and(|list| (list.is_array() || list.is_object()) && names_file())
         || read_paired_keys(edit).is_some()
 }
 
@@ -348,7 +348,9 @@ impl ArgumentsReader<'_, '_> {
             _ => {}
         }
         let usual = self.text_argument(object, &OLD_TEXT_KEYS, path)?;
-        let old = usual.or_else(|| read_searched_text(object));
+        let is_for_place = first_present_key(object, &PLACE_KEYS).is_some()
+            || self.line_hint_argument(object, path)?.is_some();
+        let old = usual.or_else(|| read_searched_text(object).filter(|_| !is_for_place));
         let new = self.text_argument(object, &NEW_TEXT_KEYS, path)?;
         let whole = self.text_argument(object, &CONTENT_KEYS, path)?;
         let new = if old.is_some() && whole.is_none() { new.or_else(|| read_new_text(object)) } else { new };

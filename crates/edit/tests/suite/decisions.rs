@@ -80,6 +80,9 @@ fn the_same_text_twice() {
     assert_eq!(after(&tool(&files, twice, false)), "one\nother\ntwo\n");
     let in_turn = "*** Update File: a.txt\n@@\n-same\n+one\n@@\n-same\n+two";
     assert_eq!(after(&patch(&files, in_turn)), "one\nother\ntwo\n");
+    // The same edit shown twice is one, and nobody says where.
+    let again = r#"{"path": "a.txt", "edits": [{"old_string": "same", "new_string": "one"}, {"old_string": "same", "new_string": "one"}]}"#;
+    assert_eq!(tool(&files, again, false).failed[0].kind, "ambiguous");
     let thrice = [("a.txt", "same\nother\nsame\nsame\n")];
     assert_eq!(tool(&thrice, twice, false).failed[0].kind, "ambiguous");
     let hinted = tool(

@@ -131,8 +131,14 @@ fn edits_are_found_under_keys_of_any_name() {
         (r#"{"targetPath": "a.rs", "textToFind": "x", "replaceWith": "y"}"#, one()),
         (r#"{"edit_file_name": "a.rs", "changes": [{"matching": "x", "updatedCode": "y"}]}"#, one()),
     ]);
-    let besides =
-        [r#""folder": "x""#, r#""threshold": "x""#, r#""match_type": "exact""#, r#""old_path": "b.rs""#];
+    let besides = [
+        r#""folder": "x""#,
+        r#""threshold": "x""#,
+        r#""match_type": "exact""#,
+        r#""old_path": "b.rs""#,
+        r#""if_existing": "x""#,
+        r#""old_sha": "x""#,
+    ];
     for beside in besides {
         let reply = format!(r#"{{"path": "a.rs", "content": "y", {beside}}}"#);
         same(vec![(&reply, vec![EditOp::Rewrite { content: "y".into(), exact: true }])]);
@@ -143,6 +149,13 @@ fn edits_are_found_under_keys_of_any_name() {
         let reply = format!(r#"{{"path": "a.rs", "old_string": "x", "new_string": "y", {all}}}"#);
         same(vec![(&reply, vec![plain("x", "y", true, None)])]);
     }
+    for not_all in [r#""multiple_files": true"#, r#""occurrence": "last""#, r#""account": -1"#] {
+        let reply = format!(r#"{{"path": "a.rs", "old_string": "x", "new_string": "y", {not_all}}}"#);
+        same(vec![(&reply, one())]);
+    }
+    // What an interface returned is no edit.
+    let returned = "It returns:\n\n{\"items\": [{\"file\": \"a.rs\", \"content\": \"x\"}]}\n";
+    assert_eq!(reading(returned, Some(Format::Tool), None, true).edits, []);
     let reply = format!(r#"{{"path": "a.rs", "percentage": 10, "blocks": "{block}"}}"#);
     let [edit] = &reading(&reply, Some(Format::Tool), None, true).edits[..] else { panic!("{reply}") };
     assert!(
