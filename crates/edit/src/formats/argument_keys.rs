@@ -53,19 +53,18 @@ const REPLACE_ALL_KEY_PARTS: [&str; 7] = [
     "multiplematches",
     "multipleoccurrences",
 ];
-/// Beginnings of words of keys that say how many places are meant.
-const COUNT_WORDS: [&str; 3] = ["occurrence", "replacements", "count"];
-/// Beginnings of words of keys: of a text that is looked for, of one that comes, and of a file's
-/// name, where no key is one of the usual.
-const SEARCHED_WORDS: [&str; 6] = ["match", "find", "search", "old", "original", "existing"];
-const NEW_WORDS: [&str; 4] = ["new", "replac", "updated", "with"];
-const FILE_WORDS: [&str; 4] = ["path", "file", "uri", "document"];
-/// The same of texts, which are no file's name, and of how something is done.
-const TEXT_WORDS: [&str; 3] = ["text", "content", "code"];
-const MANNER_WORDS: [&str; 16] = [
-    "type", "mode", "kind", "strategy", "format", "hash", "sha", "checksum", "version", "revision", "id",
-    "if", "on", "when", "scope", "line",
-];
+/// Words of keys that say how many places are meant: one occurrence may be the last one.
+const COUNT_WORDS: [&str; 4] = ["occurrences", "replacements", "matches", "count"];
+/// Words of keys of a text that is looked for, of one that comes, and of a file's name, where no key
+/// is one of the usual.
+const SEARCHED_WORDS: [&str; 7] = ["match", "matching", "find", "search", "old", "original", "existing"];
+const NEW_WORDS: [&str; 7] = ["new", "replace", "replaced", "replacement", "replacing", "updated", "with"];
+const FILE_WORDS: [&str; 6] = ["path", "file", "filename", "filepath", "uri", "document"];
+/// The only other words of such keys, of texts and of files. A key with a further word may say
+/// anything: `old_sha`, `match_type`, `original_author`.
+const TEXT_WORDS: [&str; 12] =
+    ["text", "string", "str", "content", "contents", "code", "block", "snippet", "lines", "to", "for", "the"];
+const FILE_KEY_WORDS: [&str; 8] = ["target", "edit", "to", "the", "name", "relative", "absolute", "full"];
 /// A longer text names no file, in bytes.
 const MAX_PATH_BYTES: usize = 400;
 /// Names of the text that goes and of the one that comes, which only together tell an edit.
@@ -151,52 +150,63 @@ pub(super) fn replace_all_keys(object: &Map<String, Value>) -> Vec<&str> {
 
 /// Returns true if a key says that as many places are meant as there are: -1, or "all".
 pub(super) fn counts_all(object: &Map<String, Value>) -> bool {
-    let counts = object.iter().filter(|(key, _)| has_word(key, &COUNT_WORDS));
-    counts.map(|(_, value)| value).any(|value| match value {
-        Value::Number(number) => number.as_i64().is_some_and(|number| number < 0),
-        Value::String(text) => text.eq_ignore_ascii_case("all") || text.trim() == "-1",
-        _ => false,
+    object.iter().any(|(key, value)| {
+        let has = |word: &str| key_words(key).iter().any(|own| own == word);
+        let counts = COUNT_WORDS.iter().any(|word| has(word));
+        match value {
+            Value::Number(number) => counts && number.as_i64().is_some_and(|number| number < 0),
+            Value::String(text) if text.trim() == "-1" => counts,
+            Value::String(text) => text.eq_ignore_ascii_case("all") && (counts || has("occurrence")),
+            _ => false,
+        }
     })
 }
 
 /// Returns the only text under a key that names what is looked for, in words of its own.
 pub(super) fn read_searched_text(object: &Map<String, Value>) -> Option<&str> {
-    only_text(object, |key| has_word(key, &SEARCHED_WORDS) && !names_file(key))
-        .filter(|text| !text.is_empty())
+    only_text(object, &SEARCHED_WORDS, &TEXT_WORDS).filter(|text| !text.is_empty())
 }
 
 /// Returns the only text under a key that names what comes, in words of its own.
 pub(super) fn read_new_text(object: &Map<String, Value>) -> Option<&str> {
-    only_text(object, |key| has_word(key, &NEW_WORDS) && !has_word(key, &SEARCHED_WORDS) && !names_file(key))
+    only_text(object, &NEW_WORDS, &TEXT_WORDS)
 }
 
 /// Returns the only text under a key that names a file, in words of its own.
 pub(super) fn read_path(object: &Map<String, Value>) -> Option<&str> {
-    only_text(object, |key| has_word(key, &FILE_WORDS) && !has_word(key, &TEXT_WORDS))
+    only_text(object, &FILE_WORDS, &FILE_KEY_WORDS)
         .filter(|path| !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\n'))
 }
 
-fn names_file(key: &str) -> bool {
-    has_word(key, &FILE_WORDS) || has_word(key, &["name"])
-}
-
-/// Returns true if a word of a key, in camelCase or snake_case, begins with one of some.
-fn has_word(key: &str, beginnings: &[&str]) -> bool {
-    let mut words: Vec<String> = vec![String::new()];
+/// Returns the words of a key in camelCase or snake_case, in small letters.
+fn key_words(key: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut begins = true;
     for c in key.chars() {
-        if !c.is_alphanumeric() || c.is_uppercase() {
+        if !c.is_alphanumeric() {
+            begins = true;
+            continue;
+        }
+        if begins || c.is_uppercase() {
             words.push(String::new());
         }
-        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+        begins = false;
+        if let Some(word) = words.last_mut() {
             word.push(c.to_ascii_lowercase());
         }
     }
-    words.iter().any(|word| beginnings.iter().any(|beginning| word.starts_with(beginning)))
+    words
 }
 
-/// Returns the text under the only fitting key that has one.
-fn only_text(object: &Map<String, Value>, fits: impl Fn(&str) -> bool) -> Option<&str> {
-    let fitting = object.iter().filter(|(key, _)| fits(key) && !has_word(key, &MANNER_WORDS));
+/// Returns the text under the only key that has some of `names`, and of other words only `others`.
+fn only_text<'v>(object: &'v Map<String, Value>, names: &[&str], others: &[&str]) -> Option<&'v str> {
+    let fits = |key: &str| {
+        let words = key_words(key);
+        let (named, other): (Vec<&str>, Vec<&str>) =
+            words.iter().map(String::as_str).partition(|word| names.contains(word));
+        !named.is_empty() && other.iter().all(|word| others.contains(word))
+    };
+    let fitting = object.iter().filter(|(key, _)| fits(key));
     let mut texts = fitting.filter_map(|(_, value)| value.as_str());
     texts.next().filter(|_| texts.next().is_none())
 }

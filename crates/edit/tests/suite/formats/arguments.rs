@@ -138,6 +138,8 @@ fn edits_are_found_under_keys_of_any_name() {
         r#""old_path": "b.rs""#,
         r#""if_existing": "x""#,
         r#""old_sha": "x""#,
+        r#""original_author": "x""#,
+        r#""findings": "x""#,
     ];
     for beside in besides {
         let reply = format!(r#"{{"path": "a.rs", "content": "y", {beside}}}"#);
@@ -149,7 +151,13 @@ fn edits_are_found_under_keys_of_any_name() {
         let reply = format!(r#"{{"path": "a.rs", "old_string": "x", "new_string": "y", {all}}}"#);
         same(vec![(&reply, vec![plain("x", "y", true, None)])]);
     }
-    for not_all in [r#""multiple_files": true"#, r#""occurrence": "last""#, r#""account": -1"#] {
+    for not_all in [
+        r#""multiple_files": true"#,
+        r#""occurrence": "last""#,
+        r#""account": -1"#,
+        r#""occurrence": -1"#,
+        r#""country": "all""#,
+    ] {
         let reply = format!(r#"{{"path": "a.rs", "old_string": "x", "new_string": "y", {not_all}}}"#);
         same(vec![(&reply, one())]);
     }
