@@ -10,6 +10,7 @@ mod setup;
 
 pub use answers::{CheckAnswer, CheckVerdict, ChecksAnswer, ListedCheck};
 pub use descriptions::{describe_check, describe_result, describe_round, describe_setup};
+pub(crate) use project::MAX_SEARCHED_FILES;
 pub use project::{CheckObserver, ProjectCheckRunner, RoundResult};
 pub use rounds::{CheckRound, RoundView};
 pub use selection::{CheckSelection, SelectedChecks};

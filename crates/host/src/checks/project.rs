@@ -22,7 +22,7 @@ use crate::state::StateDirs;
 use crate::{Confirmations, Context as _, HostError, ProjectContext, RunOptions, resolve_settings};
 
 /// Maximum number of files that the search for checks visits.
-pub(super) const MAX_SEARCHED_FILES: usize = 20_000;
+pub(crate) const MAX_SEARCHED_FILES: usize = 20_000;
 
 /// Receives the progress of checks while they run.
 pub type CheckObserver<'a> = dyn FnMut(Progress) + Send + 'a;

@@ -10,7 +10,8 @@ use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::RelPath;
 use journeyman_workspace::{FileBody, ListOptions, StatKind, Workspace};
 
-use super::query::{MAX_SEARCHED_FILES, list_check_commands};
+use super::query::list_check_commands;
+use crate::checks::MAX_SEARCHED_FILES;
 use crate::config::{Environment, insert_config_line, save_project_rules};
 use crate::state::StateDirs;
 use crate::{Context as _, HostError, load_assuming_trust};
@@ -207,8 +208,13 @@ fn find_hard_rules(
 /// only the root has such a path.
 fn from_root(directory: &str, pattern: String, find: &dyn Fn(&str) -> Option<bool>) -> String {
     let path = pattern.trim_end_matches("/**");
-    let is_of_root =
-        || path.contains('/') && find(&format!("{directory}/{path}")).is_none() && find(path).is_some();
+    // `web/dist/` in a file of `web` needn't be there yet.
+    let names_own = path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'));
+    let is_of_root = || {
+        path.contains('/')
+            && find(&format!("{directory}/{path}")).is_none()
+            && (names_own || find(path).is_some())
+    };
     if directory.is_empty() || is_of_root() { pattern } else { format!("{directory}/{pattern}") }
 }
 
@@ -549,7 +555,7 @@ mod tests {
             "web/yarn.lock" | "yarn.lock" => Some(false),
             _ => None,
         };
-        let text = "Never edit `dist`, `yarn.lock` or `gen/`.\nNever touch `data/fixtures`.\nAlways run `npm test`.\n";
+        let text = "Never edit `dist`, `yarn.lock` or `gen/`.\nNever touch `data/fixtures` or `web/out/`.\nAlways run `npm test`.\n";
         let (rules, unpromoted) = find_hard_rules(("web/AGENTS.md", "web"), text, &find);
         let protected: Vec<_> = rules.iter().map(|rule| (rule.line, rule.demand.clone())).collect();
         let protect = |paths: &[&str]| RuleDemand::Protect {
@@ -557,7 +563,7 @@ mod tests {
             asks: false,
         };
         let own = protect(&["web/dist/**", "web/**/yarn.lock", "web/gen/**"]);
-        assert_eq!(protected, [(1, own), (2, protect(&["data/fixtures/**"]))]);
+        assert_eq!(protected, [(1, own), (2, protect(&["data/fixtures/**", "web/out/**"]))]);
         let left: Vec<_> = unpromoted.iter().map(|line| (line.line, line.reason)).collect();
         assert_eq!(left, [(3, ONE_DIRECTORY)]);
     }

@@ -8,6 +8,7 @@ use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
 use serde_json::{Value, json};
 
+use crate::checks::MAX_SEARCHED_FILES;
 use crate::config::{Config, Environment, ProjectTrust, load_config, load_policy};
 use crate::state::StateDirs;
 use crate::{ADMIN_CONFIG, ADMIN_POLICY, Context as _, HostError};
@@ -17,8 +18,6 @@ const EXIT_ASK: u8 = 6;
 /// The exit code for a call that is denied.
 const EXIT_DENY: u8 = 7;
 
-/// Maximum number of files that the search for checks reads, as in a session.
-pub(super) const MAX_SEARCHED_FILES: usize = 20_000;
 /// The tool of a call that names none.
 const DEFAULT_TOOL: &str = "run_command";
 
