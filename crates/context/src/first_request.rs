@@ -446,12 +446,12 @@ fn push_known_failures(
     budget: Tokens,
     report: &mut PackReport,
 ) {
-    let text = known_failures_text(inputs.failures, budget);
+    let (text, shown) = known_failures_text(inputs.failures, budget);
     if text.is_empty() {
         return;
     }
     let tokens = TokenEstimator.count(&text);
-    for check in inputs.failures {
+    for check in inputs.failures.iter().take(shown) {
         // Each has a part of them, which the sum tells.
         report.note(
             ContextCategory::Diagnostics,

@@ -23,14 +23,18 @@ const FAILURE_WORDS: [&str; 24] = [
 const MAX_LOOKED_UP: usize = 4;
 const MAX_LOOKED_UP_BYTES: usize = 400;
 
-/// Words the failures for the first message, within a budget; empty without any.
-pub(crate) fn known_failures_text(failures: &[Evidence], budget: Tokens) -> String {
+/// Words the failures for the first message, within a budget, and tells how many of them are shown;
+/// empty without any.
+pub(crate) fn known_failures_text(failures: &[Evidence], budget: Tokens) -> (String, usize) {
     let mut out = String::new();
     let shown = failures.len().min(MAX_CHECKS).min(usize::try_from(budget.0 / MIN_CHECK_TOKENS).unwrap_or(0));
     if shown == 0 {
-        return out;
+        return (out, shown);
     }
-    out.push_str("These checks of the project failed before the task, on the files as they are now:\n");
+    out.push_str(
+        "These checks of the project failed before the task, on the files as they are now (what git ignores, and tools, \
+         may be other ones since):\n",
+    );
     let room = budget.0.saturating_sub(TokenEstimator.count(&out).0);
     for check in failures.iter().take(shown) {
         push_failure(&mut out, check, Tokens(room / shown as u64));
@@ -38,7 +42,7 @@ pub(crate) fn known_failures_text(failures: &[Evidence], budget: Tokens) -> Stri
     if let Some(more) = failures.len().checked_sub(shown).filter(|more| *more > 0) {
         let _infallible = writeln!(out, "\nand {more} more");
     }
-    out
+    (out, shown)
 }
 
 /// Returns the text by which code is looked up for a task: with the findings of failed checks,
@@ -89,13 +93,14 @@ mod tests {
         let failures: Vec<Evidence> =
             (0..6).map(|at| failed(&format!("make t{at}"), &"a line of output\n".repeat(500))).collect();
         for budget in [0, 100, 300, 1_200] {
-            let text = known_failures_text(&failures, Tokens(budget));
+            let (text, shown) = known_failures_text(&failures, Tokens(budget));
+            assert_eq!(text.matches("\n## ").count(), shown);
             // The headings and notes of a check are beyond its share.
             assert!(TokenEstimator.count(&text).0 <= budget + 160, "{budget}: {text}");
             assert_eq!(text.contains("src/shop.py:12 error in test `test_open`"), budget >= 300, "{text}");
         }
-        assert!(known_failures_text(&failures, Tokens(1_200)).contains("and 2 more"));
-        assert_eq!(known_failures_text(&[], Tokens(1_200)), "");
+        assert!(known_failures_text(&failures, Tokens(1_200)).0.contains("and 2 more"));
+        assert_eq!(known_failures_text(&[], Tokens(1_200)), (String::new(), 0));
     }
 
     #[test]

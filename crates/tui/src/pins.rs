@@ -24,7 +24,7 @@ impl App {
                 (Command::Pin, _) if !argument.is_empty() => {
                     session.pin(argument).await?;
                     return Ok(
-                        "pinned: the model is told with its next step, and no shortening loses it".to_owned()
+                        "pinned: the model is told with its next step, and it stays when the conversation is shortened".to_owned()
                     );
                 }
                 _ if pinned.is_empty() => return Ok("nothing is pinned; /pin TEXT pins a text".to_owned()),

@@ -5,6 +5,7 @@ use journeyman_context::{TokenEstimator, cut_to_budget};
 use journeyman_protocol::{
     Block, CallState, CallTransition, Event, GuardViolation, ResultPart, TokenCounter as _, Tokens, ToolUse,
 };
+use serde_json::Value;
 
 use super::finished_call::FinishedCall;
 use crate::compaction::input_room::InputRoom;
@@ -140,11 +141,15 @@ fn find_earlier_read(cx: &SessionContext, call: &ToolUse, content: &[ResultPart]
         return None;
     }
     let earlier = find_same_result(&cx.transcript.state().messages, READ_TOOL, content)?;
-    let same_call = if earlier.input == call.input { "this call" } else { "another call" };
+    let earlier_call = match &earlier.input {
+        // A reply as text may have told its calls in another form.
+        Value::Null => "an earlier call gave".to_owned(),
+        input if *input == call.input => format!("this call gave before ({input})"),
+        input => format!("another call gave before ({input})"),
+    };
     Some(format!(
-        "unchanged: the same text as {same_call} gave before ({}), which is above; once it isn't, read_file with path \
-         output:{} shows it",
-        earlier.input, earlier.id
+        "unchanged: the same text as {earlier_call}, which is above; once it isn't, read_file with path output:{} shows it",
+        earlier.id
     ))
 }
 

@@ -8,7 +8,7 @@ use journeyman_context::compaction::{
 use journeyman_model::ModelError;
 use journeyman_protocol::{
     Block, CheckOutcome, CompressionMethod, CompressionPhase, CompressionReason, ErrorPhase, Event, Evidence,
-    ImageTokens, LimitSource, ModelLimits, ResultPart, TodoStatus, Tokens, ToolSpec,
+    ImageTokens, LimitSource, ModelLimits, ResultPart, TodoStatus, TokenCounter as _, Tokens, ToolSpec,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +49,10 @@ const KEPT_NEWEST_MESSAGES: usize = 2;
 /// Part of the window that an estimated request has to have before it is refused, in hundredths:
 /// the estimate may be too high by so much.
 const ESTIMATE_PERCENT: u64 = 125;
+/// Part of the room after a compaction that pinned texts may have, in hundredths.
+const PINNED_PERCENT: u64 = 30;
+/// Maximum tokens around a pinned text, with its part of the heading.
+const PIN_FRAME_TOKENS: Tokens = Tokens(30);
 /// Hexadecimal digits of a file's hash in the state: enough to tell versions apart.
 const FILE_HASH_DIGITS: usize = 8;
 
@@ -236,12 +240,24 @@ impl Compactor {
             None
         };
         let fixed = size.to_predicted(size.fixed);
+        let most = size.to_counted(limit(InputRoom::for_model(cx), fixed));
+        let pinned_room = Tokens(most.0 * PINNED_PERCENT / 100);
+        // A conversation that is shortened by hand may be smaller than what is pinned, which comes
+        // in beside it.
+        let beside = match reason {
+            CompressionReason::Manual => {
+                let cost = |text: &String| cx.meter.counter().count(text) + PIN_FRAME_TOKENS;
+                texts.pinned.iter().map(cost).sum::<Tokens>().min(pinned_room)
+            }
+            _ => Tokens(0),
+        };
         let facts = CompactionInputs {
             texts,
             evidence: stages.evidence,
             notes,
-            room: size.to_counted(room.target_after_compaction(fixed)),
-            limit: size.to_counted(limit(room, fixed)),
+            pinned_room,
+            room: size.to_counted(room.target_after_compaction(fixed)) + beside,
+            limit: size.to_counted(limit(room, fixed)) + beside,
         };
         let plain = facts.compact(cx, None);
         let with_prose = prose.map(|prose| facts.compact(cx, Some(&prose)));
@@ -444,6 +460,8 @@ struct CompactionInputs<'a> {
     texts: KeptTexts,
     evidence: &'a [Evidence],
     notes: Vec<String>,
+    /// Maximum tokens of what the user pinned, as they are counted here.
+    pinned_room: Tokens,
     /// Tokens of the messages, as they are counted here.
     room: Tokens,
     /// Maximum tokens of the messages, as they are counted here.
@@ -497,6 +515,7 @@ impl CompactionInputs<'_> {
             facts,
             prose,
             notes: &self.notes,
+            pinned_room: self.pinned_room,
             room: self.room,
             limit: self.limit,
             counter: cx.meter.counter(),

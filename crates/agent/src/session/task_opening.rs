@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_context::{candidates_at_named_lines, likeliest_passage, lookup_text};
+use journeyman_policy::secrets::unmasked_files;
 use journeyman_protocol::{AgentState, Event, Evidence, MessageKind, Mode, RelPath};
 use journeyman_workspace::{ListOptions, Listing};
 use tokio_util::sync::CancellationToken;
@@ -141,7 +142,7 @@ impl TaskOpening<'_> {
     async fn pack_first_context(&mut self, task: &str) -> Result<PackedContext, AgentError> {
         let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
         let mut findings =
-            TaskFindings { failures: self.find_known_failures().await?, ..TaskFindings::default() };
+            TaskFindings { failures: self.find_known_failures(&may_show).await?, ..TaskFindings::default() };
         let about = lookup_text(task, &findings.failures).into_owned();
         let lookup = |timeout| {
             let deadline = tokio::time::Instant::now() + timeout;
@@ -184,14 +185,18 @@ impl TaskOpening<'_> {
 
     /// Returns the checks that failed on the files as they are. An agent isn't told of them: its
     /// task says what it is about.
-    async fn find_known_failures(&self) -> Result<Vec<Evidence>, AgentError> {
+    async fn find_known_failures(
+        &self,
+        may_show: &Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
+    ) -> Result<Vec<Evidence>, AgentError> {
         // A recorded session must send the same requests everywhere.
         if self.cx.settings.index_timeout.is_none() || self.cx.role().is_some() {
             return Ok(Vec::new());
         }
         let known = FailedChecks::in_directory(self.cx.project().state_dir());
-        let workspace = Arc::clone(&self.cx.workspace);
-        run_blocking("reading the failed checks", move || known.load(&workspace)).await
+        let (workspace, may_show) = (Arc::clone(&self.cx.workspace), Arc::clone(may_show));
+        let load = move || known.load(&workspace, &unmasked_files(&*may_show));
+        run_blocking("reading the failed checks", load).await
     }
 }
 

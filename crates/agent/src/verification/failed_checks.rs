@@ -6,8 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{CheckOutcome, Evidence, clip_to_bytes};
+use journeyman_protocol::{CheckOutcome, Diagnostic, Evidence, RelPath};
 use journeyman_workspace::Workspace;
+
+use super::derived_file::{read_derived, write_derived};
 
 /// The file in the project's state directory.
 const FILE_NAME: &str = "failed-checks.json";
@@ -33,77 +35,70 @@ impl FailedChecks {
         Self { path: state_dir.join(FILE_NAME) }
     }
 
-    /// Returns the checks that failed on the tree of `workspace` as it is.
+    /// Returns the checks that failed on the tree of `workspace` as it is, without those that found
+    /// something in a file that may not be shown.
     #[must_use]
-    pub fn load(&self, workspace: &Workspace) -> Vec<Evidence> {
+    pub fn load(&self, workspace: &Workspace, may_show: &dyn Fn(&RelPath) -> bool) -> Vec<Evidence> {
         let mut known = self.read();
         if !known.is_empty() {
             let now = workspace.history().tree_hash().ok();
-            known.retain(|one| one.tree.is_some() && one.tree == now);
+            let is_shown = |found: &Diagnostic| found.path.as_ref().is_none_or(may_show);
+            known.retain(|one| one.tree.is_some() && one.tree == now && one.diagnostics.iter().all(is_shown));
         }
         known
     }
 
-    /// Keeps the checks of a round that failed, without secrets, and forgets those that passed. A
-    /// failure to write loses them only.
+    /// Keeps the checks of a round that failed, without secrets, and forgets those that passed on
+    /// the same tree: copies of the project have others. A failure to write loses them only.
     pub fn save(&self, round: &[Evidence], redactor: &Redactor) {
         let before = self.read();
-        let is_same = |one: &Evidence, other: &Evidence| {
-            one.command == other.command && one.directory == other.directory
-        };
-        let newest = round.iter().rev().find_map(|one| one.tree);
-        let lasting = before.iter().filter(|one| {
-            one.tree == newest && !round.iter().any(|ran| ran.tree.is_some() && is_same(one, ran))
-        });
+        // What was kept has no secret in its command either.
+        let key =
+            |one: &Evidence| (one.tree, redactor.redact(&one.command).into_owned(), one.directory.clone());
+        let ran: Vec<_> = round.iter().filter(|one| one.tree.is_some()).map(key).collect();
         let failed = round.iter().filter(|one| one.outcome.has_failed() && one.tree.is_some());
-        let failed = failed.map(|one| shorten(one, redactor));
-        let kept: Vec<Evidence> = failed.chain(lasting.cloned()).take(MAX_CHECKS).collect();
-        if kept.is_empty() {
-            if !before.is_empty() {
-                fs::remove_file(&self.path).ok();
-            }
-            return;
-        }
-        let Ok(text) = serde_json::to_vec(&kept) else { return };
-        let new = self.path.with_extension(format!("{}.new", std::process::id()));
-        if fs::write(&new, text).is_ok() && fs::rename(&new, &self.path).is_err() {
-            fs::remove_file(&new).ok();
+        let failed: Vec<Evidence> = failed.filter_map(|one| shorten(one, redactor)).collect();
+        let lasting = before.iter().filter(|one| !ran.contains(&key(one))).cloned();
+        let kept: Vec<Evidence> = failed.into_iter().chain(lasting).take(MAX_CHECKS).collect();
+        if !kept.is_empty() {
+            write_derived(&self.path, &kept);
+        } else if !before.is_empty() {
+            fs::remove_file(&self.path).ok();
         }
     }
 
     fn read(&self) -> Vec<Evidence> {
-        let is_small = fs::metadata(&self.path).is_ok_and(|file| file.len() <= MAX_FILE_BYTES);
-        let text = if is_small { fs::read(&self.path).unwrap_or_default() } else { Vec::new() };
-        serde_json::from_slice(&text).unwrap_or_default()
+        read_derived(&self.path, MAX_FILE_BYTES)
     }
 }
 
-/// Returns what a later session needs of a failed check.
-fn shorten(evidence: &Evidence, redactor: &Redactor) -> Evidence {
+/// Returns what a later session needs of a failed check, without secrets. `None` if that can't be
+/// told.
+fn shorten(evidence: &Evidence, redactor: &Redactor) -> Option<Evidence> {
     // Redacted before it is cut, because a part of a secret would not be recognized.
-    let clean = |text: &str| clip_to_bytes(&redactor.redact(text), MAX_TEXT_BYTES).to_owned();
-    let mut one = evidence.clone();
+    let mut value = serde_json::to_value(evidence).ok()?;
+    redactor.redact_json(&mut value);
+    let mut one: Evidence = serde_json::from_value(value).ok()?;
+    let cut = |text: &mut String| text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
     one.baseline = None;
-    let output = redactor.redact(&one.output);
-    let from = output.ceil_char_boundary(output.len().saturating_sub(MAX_OUTPUT_BYTES));
-    one.output = output.get(from..).unwrap_or_default().to_owned();
+    let from = one.output.ceil_char_boundary(one.output.len().saturating_sub(MAX_OUTPUT_BYTES));
+    one.output.drain(..from);
     if let CheckOutcome::Failed { reason, .. } = &mut one.outcome {
-        *reason = clean(reason);
+        cut(reason);
     }
     one.diagnostics.truncate(MAX_DIAGNOSTICS);
     for found in &mut one.diagnostics {
         found.before_task = false;
-        found.message = clean(&found.message);
-        for text in [&mut found.expected, &mut found.actual, &mut found.source].into_iter().flatten() {
-            *text = clean(text);
-        }
+        cut(&mut found.message);
+        let texts = [&mut found.test, &mut found.expected, &mut found.actual, &mut found.source];
+        texts.into_iter().flatten().for_each(cut);
     }
-    one
+    Some(one)
 }
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{CheckKind, Diagnostic, Severity};
+    use journeyman_protocol::{CheckKind, Severity};
 
     use super::*;
     use crate::test_context::TestContext;
@@ -125,25 +120,34 @@ mod tests {
         fs::create_dir_all(workspace.state_dir()).unwrap();
         let known = FailedChecks::in_directory(workspace.state_dir());
         let redactor = Redactor::new(["s3cr3t-t0ken".to_owned()]);
-        assert!(known.load(workspace).is_empty());
+        assert!(known.load(workspace, &|_| true).is_empty());
         let mut failed = outcome("pytest", Some("exit code 1, s3cr3t-t0ken"), workspace);
+        let asked = outcome("make key=s3cr3t-t0ken", Some("exit code 3"), workspace);
         failed.output = format!("{} s3cr3t-t0ken é", "y".repeat(20_000));
         failed.diagnostics =
             vec![Diagnostic { before_task: true, ..Diagnostic::new(Severity::Error, "s3cr3t-t0ken") }];
+        failed.diagnostics[0].test = Some("test_x[s3cr3t-t0ken]".to_owned());
+        failed.diagnostics[0].path = Some(RelPath::parse("vault/a.py").unwrap());
         known.save(&[failed, outcome("ruff", None, workspace)], &redactor);
         known.save(&[outcome("mypy", Some("exit code 2"), workspace)], &redactor);
-        let loaded = known.load(workspace);
+        let loaded = known.load(workspace, &|_| true);
         let commands: Vec<_> = loaded.iter().map(|one| one.command.as_str()).collect();
         assert_eq!(commands, ["mypy", "pytest"]);
         assert!(loaded[1].output.len() <= MAX_OUTPUT_BYTES && !loaded[1].diagnostics[0].before_task);
         assert!(!fs::read_to_string(&known.path).unwrap().contains("s3cr3t-t0ken"));
+        known.save(std::slice::from_ref(&asked), &redactor);
+        assert!(!fs::read_to_string(&known.path).unwrap().contains("s3cr3t-t0ken"));
+        known.save(&[Evidence { outcome: CheckOutcome::Passed, ..asked }], &redactor);
+        let visible = known.load(workspace, &|path| !path.to_string().starts_with("vault/"));
+        assert_eq!(visible.iter().map(|one| one.command.as_str()).collect::<Vec<_>>(), ["mypy"]);
         test.write("a.py", "x = 2\n");
-        assert!(known.load(workspace).is_empty(), "another tree");
+        assert!(known.load(workspace, &|_| true).is_empty(), "another tree");
+        known.save(&[outcome("pytest", None, workspace)], &redactor);
         test.write("a.py", "x = 1\n");
-        assert_eq!(known.load(workspace).len(), 2);
+        assert_eq!(known.load(workspace, &|_| true).len(), 2);
         known.save(&[outcome("pytest", None, workspace), outcome("mypy", None, workspace)], &redactor);
-        assert!(known.load(workspace).is_empty() && !known.path.exists());
+        assert!(known.load(workspace, &|_| true).is_empty() && !known.path.exists());
         fs::write(&known.path, "{]").unwrap();
-        assert!(known.load(workspace).is_empty(), "a broken file");
+        assert!(known.load(workspace, &|_| true).is_empty(), "a broken file");
     }
 }

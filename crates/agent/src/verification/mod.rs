@@ -30,6 +30,7 @@ pub(crate) mod affected_tests;
 mod check_caches;
 pub(crate) mod check_round;
 mod check_setup;
+mod derived_file;
 pub(crate) mod failed_checks;
 pub(crate) mod original_tests;
 mod repair;

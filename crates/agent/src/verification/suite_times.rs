@@ -3,7 +3,6 @@
 //! They tell if affected tests are worth a run of their own, and if all tests fit the budget. They
 //! are kept in the project's state directory; losing them costs one run of all tests.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use journeyman_protocol::Evidence;
 use journeyman_verify::Check;
 use serde::{Deserialize, Serialize};
 
+use super::derived_file::{read_derived, write_derived};
 use crate::session::context::SessionContext;
 
 /// The file in the project's state directory.
@@ -37,9 +37,8 @@ impl SuiteTimes {
     /// Loads the durations that are known of the session's project.
     pub(crate) fn load(cx: &SessionContext) -> Self {
         let path = cx.project().state_dir().join(FILE_NAME);
-        let is_small = fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_FILE_BYTES);
-        let text = if is_small { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-        Self { path, known: serde_json::from_slice(&text).unwrap_or_default() }
+        let known = read_derived(&path, MAX_FILE_BYTES);
+        Self { path, known }
     }
 
     /// Returns the duration of the newest complete run of a check.
@@ -59,11 +58,7 @@ impl SuiteTimes {
         }
         let surplus = self.known.len().saturating_sub(MAX_COMMANDS);
         self.known.drain(..surplus);
-        let Ok(text) = serde_json::to_vec(&self.known) else { return };
-        let new = self.path.with_extension(format!("{}.new", std::process::id()));
-        // Derived data: what can't be written is measured again.
-        if fs::write(&new, text).is_ok() && fs::rename(&new, &self.path).is_err() {
-            fs::remove_file(&new).ok();
-        }
+        // What can't be written is measured again.
+        write_derived(&self.path, &self.known);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use journeyman_protocol::{Block, Message, Role, TokenCounter as _, Tokens};
 
+use super::section::{Section, render_sections};
 use super::shorten::shorten;
 use super::tail::{PercentOf as _, count_message_tokens, is_result, shorten_block, shorten_tail, tail_start};
 use super::working_state::{DelegatedReport, StateFacts, WorkingState};
@@ -39,7 +40,9 @@ pub struct CompactionInput<'a> {
     pub prose: Option<&'a str>,
     /// Context from hooks.
     pub notes: &'a [String],
-    /// Tokens of all messages afterwards. Only the task, and results that the model has yet to
+    /// Maximum tokens of what the user pinned, a part of the room.
+    pub pinned_room: Tokens,
+    /// Tokens of all messages afterwards, with pinned texts. Only the task, and results that the model has yet to
     /// read, may take more.
     pub room: Tokens,
     /// Maximum tokens of all messages afterwards, at least `room`.
@@ -51,8 +54,8 @@ pub struct CompactionInput<'a> {
 /// A shortened conversation: the first message, then the newest messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompactedTranscript {
-    /// The content of the first message: the beginning of the conversation, the state, and the
-    /// instructions of directories that the model works in.
+    /// The content of the first message: the beginning of the conversation, the state, the
+    /// instructions of directories that the model works in, and what the user pinned.
     pub head: Vec<Block>,
     /// The number of blocks of the head that begin the conversation.
     pub opening: usize,
@@ -73,8 +76,23 @@ pub struct CompactedTranscript {
 /// limit allows it. The same input gives the same result.
 #[must_use]
 pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
-    let CompactionInput { messages, opening, mut state, facts, prose, notes, room, limit, counter } = input;
+    let CompactionInput {
+        messages,
+        opening,
+        mut state,
+        facts,
+        prose,
+        notes,
+        pinned_room,
+        room,
+        limit,
+        counter,
+    } = input;
     let limit = limit.max(room);
+    // What the user pinned is set aside, and everything else shares what is left.
+    let pinned = pinned_block(facts.pinned, pinned_room, counter);
+    let aside = pinned.as_ref().map_or(Tokens(0), |block| counter.count_block(block));
+    let [room, limit] = [room, limit].map(|tokens| Tokens(tokens.0.saturating_sub(aside.0)));
     let task = facts.said.first().map(|task| task.trim()).unwrap_or_default();
     let rooms = match messages {
         [_] => OpeningRoom {
@@ -93,9 +111,9 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let begin = tail_start(messages, tail_room, counter);
     let (left_out, tail) = messages.split_at_checked(begin).unwrap_or((messages, &[]));
     let instructions = kept_instructions((left_out, tail), limit.percent(INSTRUCTIONS_PERCENT), counter);
-    let lasting = head.iter().chain(&instructions);
-    let head_tokens: Tokens = lasting.map(|block| counter.count_block(block)).sum();
-    let current: Tokens = facts.task.iter().chain(facts.pinned).map(|text| counter.count(text)).sum();
+    let pieces = head.iter().chain(&instructions);
+    let head_tokens: Tokens = pieces.map(|block| counter.count_block(block)).sum();
+    let current: Tokens = facts.task.iter().map(|text| counter.count(text)).sum();
     let state_room = limit.percent(STATE_PERCENT).max(Tokens(2 * PREAMBLE_TOKENS))
         + Tokens((current.0 * 2).min(limit.percent(TASK_PERCENT).0));
     let beside_head = Tokens(limit.0.saturating_sub(head_tokens.0 + state_room.0));
@@ -128,6 +146,7 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let mut head = head;
     head.push(Block::text(format!("{PREAMBLE}{}", fence_text("state", &[], text.trim_end()))));
     head.extend(instructions);
+    head.extend(pinned);
     let tokens = counter.count_message(&Message { role: Role::User, content: head.clone() }) + tail_tokens;
     let kept = if shortened.is_some() { 0 } else { tail.len() };
     CompactedTranscript {
@@ -146,6 +165,14 @@ const PREAMBLE: &str = "The conversation up to here was shortened to its state. 
                         it tells of, and read files again before you change them.\n";
 /// An upper bound of the introduction's tokens, with the fence.
 const PREAMBLE_TOKENS: u64 = 60;
+
+/// Returns the texts that the user pinned, whole; the first of them where they have more tokens than
+/// there is room for.
+fn pinned_block(pinned: &[String], room: Tokens, counter: &Counter) -> Option<Block> {
+    let section = Section::new("Pinned by the user:", 100, pinned.iter().cloned());
+    let text = render_sections(&[section], room, counter);
+    (!text.is_empty()).then(|| Block::text(fence_text("pinned", &[], text.trim_end())))
+}
 
 /// Returns the instructions of directories that are left out, the newest of each file, as far as
 /// there is room.
@@ -283,6 +310,7 @@ mod tests {
             facts: StateFacts::default(),
             prose: None,
             notes: &[],
+            pinned_room: Tokens(room * 3 / 10),
             room: Tokens(room),
             limit: Tokens(room),
             counter: counter(),
@@ -553,7 +581,8 @@ mod tests {
             let (mut state, mut opening) = (WorkingState::default(), 1);
             for round in 1..=rounds {
                 let (before, task) = said.split_at(if is_second { said.len().min(2) } else { said.len() });
-                let facts = StateFacts { said: before, task, ..StateFacts::default() };
+                let pinned = ["answer in German".to_owned(), "the tenant is quay-77".to_owned()];
+                let facts = StateFacts { said: before, task, pinned: &pinned, ..StateFacts::default() };
                 let input = || CompactionInput { facts: facts.clone(), opening, state: state.clone(), ..input(&messages, room) };
                 let compacted = compact(input());
                 prop_assert_eq!(&compact(input()), &compacted);
@@ -561,6 +590,7 @@ mod tests {
                 assert_pairs_are_whole(&result);
                 prop_assert!(compacted.tokens <= Tokens(room), "{} of {room}", compacted.tokens);
                 prop_assert!(result[0].text().contains("never touch vendor/"), "{}", result[0].text());
+                prop_assert!(pinned.iter().all(|pin| result[0].text().contains(pin)), "{}", result[0].text());
                 let newest = |messages: &[Message]| -> Vec<CallId> {
                     let last = messages.iter().rev().find(|message| message.role == Role::Assistant);
                     last.into_iter().flat_map(Message::tool_uses).map(|call| call.id.clone()).collect()

@@ -32,9 +32,7 @@ const MAX_WHOLE_REPORT_TOKENS: Tokens = Tokens(400);
 /// The rank of a short message of the user, and of a demand in a long one.
 const WHOLE_MESSAGE_RANK: u8 = 3;
 
-/// The part of the text for pinned texts, in hundredths. Room is made for them before.
-const PINNED_PERCENT: u64 = 60;
-/// The part of what they leave for the newest task, in hundredths: it is what the model works on.
+/// The part of the text for the newest task, in hundredths: it is what the model works on.
 const TASK_PERCENT: u64 = 60;
 /// The part of the text up to which the user's earlier messages are given whole, in hundredths.
 /// Less than their section has where every other section has something.
@@ -134,7 +132,7 @@ pub struct StateFacts<'a> {
     pub said: &'a [String],
     /// The messages of the newest task, if it isn't the first.
     pub task: &'a [String],
-    /// Texts that the user pinned.
+    /// Texts that the user pinned. They stand beside the state.
     pub pinned: &'a [String],
     /// The reports of agents, oldest first.
     pub reports: &'a [DelegatedReport],
@@ -249,10 +247,6 @@ impl WorkingState {
         counter: &dyn TokenCounter,
     ) -> String {
         let part = |hundredths: u64| Tokens(budget.0 * hundredths / 100);
-        let pinned = Section::new("Pinned by the user:", 100, facts.pinned.iter().cloned());
-        let pinned = render_sections(&[pinned], part(PINNED_PERCENT), counter);
-        let budget = Tokens(budget.0.saturating_sub(counter.count(&pinned).0));
-        let part = |hundredths: u64| Tokens(budget.0 * hundredths / 100);
         let task = Section {
             heading: "The newest task, in the user's words:",
             share: 100,
@@ -306,7 +300,7 @@ impl WorkingState {
             Section::new("Commands that ran:", 3, self.commands.iter().cloned()),
             Section::new("Questions that were asked:", 1, self.questions.iter().cloned()),
         ];
-        pinned + &task + &render_sections(&sections, budget, counter)
+        task + &render_sections(&sections, budget, counter)
     }
 }
 
@@ -523,20 +517,6 @@ mod tests {
             assert!(newest.contains("Do step 0 of the newest task."), "{percent}: {text}");
             assert!(text.contains("JM-77") && TokenEstimator.count(&text) <= budget, "{percent}: {text}");
         }
-    }
-
-    #[test]
-    fn pinned_texts_come_first_and_stay_whole() {
-        let long = "and this as well ".repeat(60);
-        let pinned = [format!("the tenant is quay-77; {long}"), "answer in German".to_owned()];
-        let (said, task) = (["the first task".to_owned()], ["look at the window".to_owned()]);
-        let facts = StateFacts { said: &said, task: &task, pinned: &pinned, ..StateFacts::default() };
-        let tokens: Tokens = pinned.iter().map(|text| TokenEstimator.count(text)).sum();
-        let budget = Tokens(tokens.0 * 2);
-        let text = worked().render(&facts, &[], budget, &TokenEstimator);
-        let (first, _) = text.split_once("The newest task").unwrap();
-        assert!(pinned.iter().all(|pin| first.contains(pin.trim())), "{text}");
-        assert!(TokenEstimator.count(&text) <= budget, "{text}");
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl ContextPlan {
         let notes = load_notes(&state, &root)?;
         let visible = visible_files(environment, &root, &config, settings.mode)?;
         let may_show = unmasked_files(&visible);
-        let failures = FailedChecks::in_directory(workspace.state_dir()).load(&workspace);
+        let failures = FailedChecks::in_directory(workspace.state_dir()).load(&workspace, &may_show);
         let about = lookup_text(task, &failures);
         let found = gather_candidates(index, &workspace, &redactor, (&about, &may_show));
         let lines = match candidates_at_named_lines(&about, &listing, workspace.root()) {

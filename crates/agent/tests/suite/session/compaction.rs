@@ -357,6 +357,9 @@ async fn a_pinned_text_is_in_every_request_until_it_is_unpinned() {
     let requests = told.requests();
     assert!(text_of(requests.last().unwrap()).contains("Pinned by the user:"));
     assert!(requests[before..].iter().all(has_it), "{:?}", requests.iter().map(has_it).collect::<Vec<_>>());
+    session.handle.compact().await.unwrap();
+    ask("say hello again").await;
+    assert!(has_it(told.requests().last().unwrap()), "{}", text_of(told.requests().last().unwrap()));
     session.handle.unpin(PINNED).await.unwrap();
     ask("say hello once more").await;
     assert_eq!(session.handle.pinned().await.unwrap(), Vec::<String>::new());
