@@ -42,8 +42,8 @@ pub struct CompactionInput<'a> {
     pub notes: &'a [String],
     /// Maximum tokens of what the user pinned, a part of the room.
     pub pinned_room: Tokens,
-    /// Tokens of all messages afterwards, with pinned texts. Only the task, and results that the model has yet to
-    /// read, may take more.
+    /// Tokens of all messages afterwards, with pinned texts. Only the task, and results that the
+    /// model has yet to read, may take more.
     pub room: Tokens,
     /// Maximum tokens of all messages afterwards, at least `room`.
     pub limit: Tokens,
@@ -76,23 +76,21 @@ pub struct CompactedTranscript {
 /// limit allows it. The same input gives the same result.
 #[must_use]
 pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
-    let CompactionInput {
-        messages,
-        opening,
-        mut state,
-        facts,
-        prose,
-        notes,
-        pinned_room,
-        room,
-        limit,
-        counter,
-    } = input;
-    let limit = limit.max(room);
+    let (counter, limit) = (input.counter, input.limit.max(input.room));
     // What the user pinned is set aside, and everything else shares what is left.
-    let pinned = pinned_block(facts.pinned, pinned_room, counter);
+    let pinned = pinned_block(input.facts.pinned, input.pinned_room, counter);
     let aside = pinned.as_ref().map_or(Tokens(0), |block| counter.count_block(block));
-    let [room, limit] = [room, limit].map(|tokens| Tokens(tokens.0.saturating_sub(aside.0)));
+    let [room, limit] = [input.room, limit].map(|tokens| Tokens(tokens.0.saturating_sub(aside.0)));
+    let mut compacted = compact_unpinned(CompactionInput { room, limit, ..input });
+    compacted.head.extend(pinned);
+    compacted.tokens += aside;
+    compacted
+}
+
+/// Shortens a conversation, as [`compact`], without what the user pinned.
+fn compact_unpinned(input: CompactionInput<'_>) -> CompactedTranscript {
+    let CompactionInput { messages, opening, mut state, facts, prose, notes, room, limit, counter, .. } =
+        input;
     let task = facts.said.first().map(|task| task.trim()).unwrap_or_default();
     let rooms = match messages {
         [_] => OpeningRoom {
@@ -146,7 +144,6 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let mut head = head;
     head.push(Block::text(format!("{PREAMBLE}{}", fence_text("state", &[], text.trim_end()))));
     head.extend(instructions);
-    head.extend(pinned);
     let tokens = counter.count_message(&Message { role: Role::User, content: head.clone() }) + tail_tokens;
     let kept = if shortened.is_some() { 0 } else { tail.len() };
     CompactedTranscript {
@@ -166,8 +163,8 @@ const PREAMBLE: &str = "The conversation up to here was shortened to its state. 
 /// An upper bound of the introduction's tokens, with the fence.
 const PREAMBLE_TOKENS: u64 = 60;
 
-/// Returns the texts that the user pinned, whole; the first of them where they have more tokens than
-/// there is room for.
+/// Returns the texts that the user pinned, whole; the first of them where they have more tokens
+/// than there is room for.
 fn pinned_block(pinned: &[String], room: Tokens, counter: &Counter) -> Option<Block> {
     let section = Section::new("Pinned by the user:", 100, pinned.iter().cloned());
     let text = render_sections(&[section], room, counter);

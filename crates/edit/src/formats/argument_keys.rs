@@ -55,8 +55,8 @@ const REPLACE_ALL_KEY_PARTS: [&str; 7] = [
 ];
 /// Words of keys that say how many places are meant: one occurrence may be the last one.
 const COUNT_WORDS: [&str; 4] = ["occurrences", "replacements", "matches", "count"];
-/// Words of keys of a text that is looked for, of one that comes, and of a file's name, where no key
-/// is one of the usual.
+/// Words of keys of a text that is looked for, of one that comes, and of a file's name, where no
+/// key is one of the usual.
 const SEARCHED_WORDS: [&str; 7] = ["match", "matching", "find", "search", "old", "original", "existing"];
 const NEW_WORDS: [&str; 7] = ["new", "replace", "replaced", "replacement", "replacing", "updated", "with"];
 const FILE_WORDS: [&str; 6] = ["path", "file", "filename", "filepath", "uri", "document"];
