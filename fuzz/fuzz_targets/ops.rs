@@ -47,7 +47,7 @@ fn op(kind: u8, one: &str, other: &str) -> EditOp {
             whole_lines: kind & 64 != 0,
         }),
         3..=5 => EditOp::Patch(hunk(&one, &other)),
-        6 => EditOp::Rewrite { content: one },
+        6 => EditOp::Rewrite { content: one, exact: kind & 16 != 0 },
         7 => EditOp::Create { content: one },
         8 => EditOp::Lazy { content: one },
         9 => EditOp::Symbol(SymbolEdit { symbol: one, action: action(kind, other) }),

@@ -1,7 +1,7 @@
 //! `cargo xtask`: the tree's own checks, benchmarks and heavy tests.
 //!
 //! - `cargo xtask check` is everything CI runs, in the order that fails fastest: `lint`, which
-//!   needs no programs beside Rust's, and `test`.
+//!   needs no programs beside Rust's and a C++ compiler, and `test`.
 //! - `cargo xtask house` is the tree's own rules alone: who may use whom, sizes, licences, who
 //!   starts processes.
 //! - `cargo xtask docs` writes the parts of the pages under `docs/` that are generated from the
@@ -68,12 +68,17 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Formatting, the tree's own rules, Clippy and documentation.
+/// Formatting, the tree's own rules, Clippy and documentation, with the fuzz targets.
 fn lint() -> anyhow::Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     step("the tree's own rules");
     check_tree()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
+    // A workspace of its own, which a change of a library's types breaks like any other caller.
+    let fuzz = ["--manifest-path", "fuzz/Cargo.toml"];
+    cargo(&[&["fmt"], &fuzz[..], &["--check"]].concat(), &[])?;
+    let in_target = ["--locked", "--target-dir", "target", "--", "-D", "warnings"];
+    cargo(&[&["clippy"], &fuzz[..], &in_target].concat(), &[])?;
     cargo(&["doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
