@@ -2,6 +2,7 @@
 
 pub(crate) mod announced_paths;
 mod argument_keys;
+mod argument_values;
 mod bare_file;
 pub(crate) mod block;
 pub(crate) mod blocks;

@@ -65,6 +65,10 @@ const FILE_WORDS: [&str; 6] = ["path", "file", "filename", "filepath", "uri", "d
 const TEXT_WORDS: [&str; 12] =
     ["text", "string", "str", "content", "contents", "code", "block", "snippet", "lines", "to", "for", "the"];
 const FILE_KEY_WORDS: [&str; 8] = ["target", "edit", "to", "the", "name", "relative", "absolute", "full"];
+/// A text of at least so many bytes that is in a file was taken from it, whatever its key says.
+const MIN_QUOTED_BYTES: usize = 20;
+/// Maximum number of keys whose texts are looked for in the file.
+const MAX_COMPARED_KEYS: usize = 32;
 /// A longer text names no file, in bytes.
 const MAX_PATH_BYTES: usize = 400;
 /// Names of the text that goes and of the one that comes, which only together tell an edit.
@@ -176,6 +180,30 @@ pub(super) fn read_new_text(object: &Map<String, Value>) -> Option<&str> {
 pub(super) fn read_path(object: &Map<String, Value>) -> Option<&str> {
     only_text(object, &FILE_WORDS, &FILE_KEY_WORDS)
         .filter(|path| !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\n'))
+}
+
+/// Returns a key, neither of a path nor of a whole content, under which a text or a list of lines
+/// of `file` stands: a long one, of several lines, or one that the key's words call looked for.
+pub(super) fn find_quoting_key<'v>(object: &'v Map<String, Value>, file: &str) -> Option<&'v str> {
+    let others = object
+        .iter()
+        .filter(|(key, _)| !PATH_KEYS.contains(&key.as_str()) && !CONTENT_KEYS.contains(&key.as_str()));
+    let mut quoting = others.take(MAX_COMPARED_KEYS).filter(|(key, value)| {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Array(lines) => {
+                let lines: Option<Vec<&str>> = lines.iter().map(Value::as_str).collect();
+                lines.unwrap_or_default().join("\n")
+            }
+            _ => return false,
+        };
+        let text = text.trim();
+        let is_searched = || key_words(key).iter().any(|word| SEARCHED_WORDS.contains(&word.as_str()));
+        !text.is_empty()
+            && (text.len() >= MIN_QUOTED_BYTES || text.contains('\n') || is_searched())
+            && memchr::memmem::find(file.as_bytes(), text.as_bytes()).is_some()
+    });
+    quoting.next().map(|(key, _)| key.as_str())
 }
 
 /// Returns the words of a key in camelCase or snake_case, in small letters.

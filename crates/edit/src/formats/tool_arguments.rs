@@ -6,9 +6,11 @@ use serde_json::{Map, Value};
 
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::argument_keys::{
-    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, counts_all, has_tool_argument_keys, keys_where,
-    read_new_text, read_paired_keys, read_path, read_searched_text, replace_all_keys,
+    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, counts_all, find_quoting_key,
+    has_tool_argument_keys, keys_where, read_new_text, read_paired_keys, read_path, read_searched_text,
+    replace_all_keys,
 };
+use crate::formats::argument_values::{first_present_key, json_type_name, read_bool, read_number, read_text};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
@@ -375,7 +377,10 @@ impl ArgumentsReader<'_, '_> {
             (None, None, Some(content)) if first_present_key(object, &PLACE_KEYS).is_some() => {
                 self.read_anchored_insertion(object, path, content)
             }
-            (None, None, Some(content)) => Ok(EditOp::Rewrite { content: unfenced(content), exact: true }),
+            (None, None, Some(content)) => {
+                self.check_whole_file(object, path)?;
+                Ok(EditOp::Rewrite { content: unfenced(content), exact: true })
+            }
             (None, Some(new), None) if self.line_hint_argument(object, path)?.is_some() => {
                 self.read_replacement(object, path, "", new)
             }
@@ -455,6 +460,24 @@ impl ArgumentsReader<'_, '_> {
             return Err(());
         }
         Ok(())
+    }
+
+    /// Refuses a content beside a line number, or beside a text of the file that it may be meant to
+    /// replace, under a key of any name: as the whole file it would take everything else away.
+    fn check_whole_file(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<(), ()> {
+        let beside = if self.line_hint_argument(object, path)?.is_some() {
+            "a line number".to_owned()
+        } else if let Some(key) = self.file_text(path).and_then(|text| find_quoting_key(object, &text)) {
+            format!("\"{}\", whose text is in the file", crate::outcome::truncate(key, 100))
+        } else {
+            return Ok(());
+        };
+        let message = format!(
+            "it has a content and {beside}: give {{\"path\", \"old_string\", \"new_string\"}} to replace that text, or \
+             {{\"path\", \"content\"}} alone for the whole file"
+        );
+        self.add_malformed(path, message);
+        Err(())
     }
 
     /// `insert_line` counts the lines before the new text.
@@ -560,6 +583,10 @@ impl ArgumentsReader<'_, '_> {
         self.reading.edits.push(Edit { path, ops: vec![op], description: None });
     }
 
+    fn or_malformed<T>(&mut self, read: Result<T, String>, path: Option<&str>) -> Result<T, ()> {
+        read.map_err(|message| self.add_malformed(path, message))
+    }
+
     /// The text under one of some keys. `null` is as good as none.
     fn text_argument<'v>(
         &mut self,
@@ -567,12 +594,7 @@ impl ArgumentsReader<'_, '_> {
         keys: &[&str],
         path: Option<&str>,
     ) -> Result<Option<&'v str>, ()> {
-        let Some((key, value)) = first_present_key(object, keys) else { return Ok(None) };
-        if let Value::String(text) = value {
-            return Ok(Some(text));
-        }
-        self.add_malformed(path, format!("\"{key}\" has to be a string, not {}", json_type_name(value)));
-        Err(())
+        self.or_malformed(read_text(object, keys), path)
     }
 
     fn bool_argument(
@@ -581,19 +603,7 @@ impl ArgumentsReader<'_, '_> {
         keys: &[&str],
         path: Option<&str>,
     ) -> Result<Option<bool>, ()> {
-        let Some((key, value)) = first_present_key(object, keys) else { return Ok(None) };
-        match value {
-            Value::Bool(flag) => Ok(Some(*flag)),
-            Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(Some(true)),
-            Value::String(text) if text.eq_ignore_ascii_case("false") => Ok(Some(false)),
-            other => {
-                self.add_malformed(
-                    path,
-                    format!("\"{key}\" has to be true or false, not {}", json_type_name(other)),
-                );
-                Err(())
-            }
-        }
+        self.or_malformed(read_bool(object, keys), path)
     }
 
     fn number_argument(
@@ -602,17 +612,7 @@ impl ArgumentsReader<'_, '_> {
         keys: &[&str],
         path: Option<&str>,
     ) -> Result<Option<u32>, ()> {
-        let Some((key, value)) = first_present_key(object, keys) else { return Ok(None) };
-        let number = match value {
-            Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
-            Value::String(text) => text.trim().parse().ok(),
-            _ => None,
-        };
-        if number.is_none() {
-            self.add_malformed(path, format!("\"{key}\" has to be a line number"));
-            return Err(());
-        }
-        Ok(number)
+        self.or_malformed(read_number(object, keys), path)
     }
 
     fn line_hint_argument(
@@ -633,23 +633,5 @@ impl ArgumentsReader<'_, '_> {
             return Ok(true);
         }
         Ok(self.all || self.number_argument(object, &COUNT_KEYS, path)?.is_some_and(|count| count > 1))
-    }
-}
-
-fn first_present_key<'v, 'k>(
-    object: &'v Map<String, Value>,
-    keys: &[&'k str],
-) -> Option<(&'k str, &'v Value)> {
-    keys.iter().find_map(|key| Some((*key, object.get(*key).filter(|value| !value.is_null())?)))
-}
-
-fn json_type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "nothing",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }

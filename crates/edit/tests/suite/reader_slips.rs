@@ -351,6 +351,9 @@ fn arguments_around_a_list_of_edits_are_for_each_of_them() {
 
 #[test]
 fn content_for_a_place_in_a_file_is_no_whole_file() {
+    let beside =
+        r#"{"path": "b.py", "content": "w = 0\n", "old_sha": "x9", "title": "y", "description": "x = 3\ny"}"#;
+    assert_written(Some(Format::Tool), beside, &[("b.py", "w = 0\n")]);
     let insert = |rest: &str| format!(r#"{{"path": "b.py", "content": "w = 0\n", {rest}}}"#);
     for (rest, expected) in [
         (r#""insert_after": "x = 1\n""#, "x = 1\nw = 0\ny = 2\nz = 3\n"),
@@ -366,6 +369,13 @@ fn content_for_a_place_in_a_file_is_no_whole_file() {
         (r#""start_line": 2"#, "isn't a whole file"),
         (r#""position": "end""#, "isn't a whole file"),
         (r#""insert_after": "x = 1", "insert_before": "z = 3""#, "isn't a whole file"),
+        (r#""old_version": "x = 1""#, r#""old_version", whose text is in the file"#),
+        (r#""search_lines": ["x = 1", "y = 2"]"#, r#""search_lines", whose text is in the file"#),
+        (r#""existing_text": ["y = 2\n"]"#, r#""existing_text", whose text is in the file"#),
+        (r#""find_text": "x = 1", "existing_code": "y = 2""#, "whose text is in the file"),
+        (r#""context": "x = 1\ny = 2""#, r#""context", whose text is in the file"#),
+        (r#""match_start_line": 2, "existing_text": "y = 2""#, "a content and a line number"),
+        (r#""near": 2"#, "a content and a line number"),
     ] {
         assert_refused(Some(Format::Tool), &insert(rest), words);
     }

@@ -145,9 +145,13 @@ fn edits_are_found_under_keys_of_any_name() {
         let reply = format!(r#"{{"path": "a.rs", "content": "y", {beside}}}"#);
         same(vec![(&reply, vec![EditOp::Rewrite { content: "y".into(), exact: true }])]);
     }
-    for all in
-        [r#""multiple": true"#, r#""num_replacements": -1"#, r#""occurrence": "all""#, r#""count": "-1""#]
-    {
+    for all in [
+        r#""multiple": 1"#,
+        r#""multiple": true"#,
+        r#""num_replacements": -1"#,
+        r#""occurrence": "all""#,
+        r#""count": "-1""#,
+    ] {
         let reply = format!(r#"{{"path": "a.rs", "old_string": "x", "new_string": "y", {all}}}"#);
         same(vec![(&reply, vec![plain("x", "y", true, None)])]);
     }
@@ -157,6 +161,8 @@ fn edits_are_found_under_keys_of_any_name() {
         r#""account": -1"#,
         r#""occurrence": -1"#,
         r#""country": "all""#,
+        r#""multiple": 0"#,
+        r#""replace_all": "no""#,
     ] {
         let reply = format!(r#"{{"path": "a.rs", "old_string": "x", "new_string": "y", {not_all}}}"#);
         same(vec![(&reply, one())]);
@@ -183,7 +189,7 @@ fn what_arguments_are_refused_for() {
             r#"{"path": "a.rs", "old_string": ["x"], "new_string": "y"}"#,
             "\"old_string\" has to be a string, not a list",
         ),
-        (r#"{"path": "a.rs", "old_string": "x", "new_string": "y", "replace_all": 1}"#, "true or false"),
+        (r#"{"path": "a.rs", "old_string": "x", "new_string": "y", "replace_all": 2}"#, "true or false"),
         (r#"{"path": "a.rs", "old_string": "x"}"#, "no \"new_string\""),
         (r#"{"path": "a.rs", "new_string": "x"}"#, "no \"old_string\""),
         (r#"{"old_string": "x", "new_string": "y"}"#, "which file"),
