@@ -59,6 +59,9 @@ fn promote_instructions(environment: &Environment, args: &PolicyPromoteArgs) -> 
     for UnpromotedLine { file, line, text, reason } in &found.unpromoted {
         errln!("{}:{line} is no rule: {reason}: {}", printable(file), printable(text));
     }
+    for left_out in &found.left_out {
+        errln!("left out: {}", printable(left_out));
+    }
     if found.rules.is_empty() {
         errln!("the instruction files have no hard rule that names a path or a command");
         return Ok(1);

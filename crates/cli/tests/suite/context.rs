@@ -261,9 +261,11 @@ fn hard_rules_become_rules_and_checks() {
         "Never touch vendor/.\nAlways run `python3 -m unittest`.\nDo not edit generated code.\n",
     );
     house.write("web/AGENTS.md", "Never edit `dist/`.\nNever run `npm publish`.\n");
+    house.write("w[1]/AGENTS.md", "Never edit `dist/`.\n");
     let promoted = house.jm(&["policy", "promote"]).run().expect(0);
     promoted.prints(&["vendor/**", "web/dist/**", "web/AGENTS.md:1", "checks = ["]);
     promoted.says(&["AGENTS.md:3 is no rule", "web/AGENTS.md:2 is no rule: a command"]);
+    promoted.says(&["left out: w[1]/AGENTS.md: a pattern"]);
     house.jm(&["policy", "promote", "--write"]).run().expect(0).says(&["policy.toml", "config.toml"]);
     let judged = house.jm(&["policy", "check", "--tool", "write_file", "--path", "vendor/a.py"]).run();
     assert_eq!(judged.code(), 7, "{}", judged.stdout);

@@ -178,7 +178,7 @@ fn find_hard_rules(
     for (number, line) in text.lines().enumerate() {
         let fence = line.trim_start().starts_with("```");
         in_code ^= fence;
-        if in_code || fence || rules.len() >= MAX_HARD_RULES {
+        if in_code || fence {
             continue;
         }
         let reason = match parse_demand(line, &find_from_directory) {
@@ -374,6 +374,8 @@ pub struct Promotion {
     pub rules: Vec<HardRule>,
     /// The lines with demands that are no rules.
     pub unpromoted: Vec<UnpromotedLine>,
+    /// Further files and rules that are left out, each with the reason.
+    pub left_out: Vec<String>,
     /// The checks of the project as it is.
     checks: Vec<String>,
     /// True if the project's configuration names checks already.
@@ -396,21 +398,33 @@ impl Promotion {
             Some(found.kind == StatKind::Directory)
         };
         let (mut rules, mut unpromoted) = (Vec::new(), Vec::new());
-        for path in instruction_files(&workspace)? {
-            let Ok(content) = workspace.read(&path, MAX_INSTRUCTION_FILE_BYTES) else { continue };
-            if let FileBody::Text(text) = content.body {
-                let file = path.to_string();
-                let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
-                let (found, left) = find_hard_rules((&file, directory), &text.text, &find);
-                rules.extend(found);
-                unpromoted.extend(left);
-            }
+        let (files, mut left_out) = instruction_files(&workspace)?;
+        for path in files {
+            let file = path.to_string();
+            let text = match workspace.read(&path, MAX_INSTRUCTION_FILE_BYTES).map(|content| content.body) {
+                Ok(FileBody::Text(text)) => text.text,
+                Ok(_) => {
+                    left_out.push(format!("{file} is no text, or too long"));
+                    continue;
+                }
+                Err(error) => {
+                    left_out.push(format!("{file} can't be read: {error}"));
+                    continue;
+                }
+            };
+            let directory = file.rsplit_once('/').map_or("", |(directory, _)| directory);
+            let (found, left) = find_hard_rules((&file, directory), &text, &find);
+            rules.extend(found);
+            unpromoted.extend(left);
         }
-        rules.truncate(MAX_HARD_RULES);
+        if let Some(more) = rules.len().checked_sub(MAX_HARD_RULES).filter(|more| *more > 0) {
+            left_out.push(format!("{more} more rules: at most {MAX_HARD_RULES} are made"));
+            rules.truncate(MAX_HARD_RULES);
+        }
         let config = load_assuming_trust(environment, root)?;
         let has_own_checks = config.checks.is_some();
         let checks = list_check_commands(environment, state, root, &config)?;
-        Ok(Self { root: root.to_owned(), rules, unpromoted, checks, has_own_checks })
+        Ok(Self { root: root.to_owned(), rules, unpromoted, left_out, checks, has_own_checks })
     }
 
     /// Returns the rules for the project's `policy.toml`.
@@ -454,19 +468,31 @@ impl Promotion {
     }
 }
 
-/// Returns the instruction files of a project, the root's first. A directory whose name has the
-/// marks of patterns has none.
-fn instruction_files(workspace: &Workspace) -> Result<Vec<RelPath>, HostError> {
+/// Returns the instruction files of a project, the root's first, and a line for each that is left
+/// out, because a pattern can't name its directory, or because there are too many.
+fn instruction_files(workspace: &Workspace) -> Result<(Vec<RelPath>, Vec<String>), HostError> {
     let options = ListOptions { limit: MAX_SEARCHED_FILES, ..ListOptions::default() };
     let listing = workspace.list(options).context("the project's files can't be listed")?;
-    let is_nested = |path: &RelPath| {
-        let path = path.to_string();
-        let Some((directory, name)) = path.rsplit_once('/') else { return false };
-        INSTRUCTION_FILES.contains(&name) && !directory.contains(['*', '?', '[', ']', '{', '}', '!', '\\'])
+    let has_instructions = |path: &RelPath| {
+        path.parent().is_some() && INSTRUCTION_FILES.iter().any(|name| path.file_name() == name.as_bytes())
     };
+    let has_pattern_mark = |path: &RelPath| {
+        path.parent()
+            .is_some_and(|parent| parent.to_string().contains(['*', '?', '[', ']', '{', '}', '!', '\\']))
+    };
+    let (unnameable, nested): (Vec<_>, Vec<_>) =
+        listing.paths.into_iter().filter(has_instructions).partition(has_pattern_mark);
+    // Git may ignore one at the root.
     let at_root = INSTRUCTION_FILES.iter().filter_map(|name| RelPath::parse(name).ok());
-    let nested = listing.paths.into_iter().filter(is_nested);
-    Ok(at_root.chain(nested).take(MAX_INSTRUCTION_FILES).collect())
+    let at_root = at_root.filter(|path| workspace.stat(path).ok().flatten().is_some());
+    let mut left_out: Vec<String> =
+        unnameable.iter().map(|path| format!("{path}: a pattern can't name its directory")).collect();
+    let mut files: Vec<RelPath> = at_root.chain(nested).collect();
+    if let Some(more) = files.len().checked_sub(MAX_INSTRUCTION_FILES).filter(|more| *more > 0) {
+        left_out.push(format!("{more} more instruction files: at most {MAX_INSTRUCTION_FILES} are read"));
+        files.truncate(MAX_INSTRUCTION_FILES);
+    }
+    Ok((files, left_out))
 }
 
 #[cfg(test)]
