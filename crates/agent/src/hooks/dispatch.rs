@@ -23,7 +23,8 @@ use crate::hooks::{
 };
 use crate::session::context::SessionContext;
 use crate::session::task_end::TaskEnd;
-use crate::transcript::record::QueuedMessage;
+use crate::transcript::pins::pinned_text;
+use crate::transcript::record::{QueuedMessage, Record};
 
 /// Maximum extra turns that `turn_end` hooks may force in one task.
 const MAX_FORCED_TURNS: u32 = 5;
@@ -344,8 +345,9 @@ impl HookDispatch {
         self.apply_notes(cx, notes);
     }
 
-    /// Runs the hooks on a person's messages before the session takes them. Returns the accepted
-    /// messages, the hooks' context, and the error of the last refused message.
+    /// Runs the hooks on a person's messages and pinned texts before the session takes them.
+    /// Returns the accepted messages, the hooks' context, and the error of the last refused
+    /// message.
     pub(crate) async fn screen_messages(
         &mut self,
         cx: &mut SessionContext,
@@ -357,21 +359,25 @@ impl HookDispatch {
         }
         let (mut kept, mut context, mut denied) = (Vec::new(), Vec::new(), None);
         for queued in waiting {
-            if queued.kind != MessageKind::User {
+            let pinned = pinned_text(&queued);
+            if queued.kind != MessageKind::User && pinned.is_none() {
                 kept.push(queued);
                 continue;
             }
             let closing = cx.shared.closing.clone();
             let at = self.hook_context(cx, review.reborrow(), HookEvent::Prompt, &closing, None).await;
-            let said = self.hooks.run_prompt(&at, &queued.text).await;
+            let said = self.hooks.run_prompt(&at, pinned.unwrap_or(&queued.text)).await;
             match self.apply_gate_result(cx, HookEvent::Prompt, said) {
                 Ok(more) => {
                     context.extend(more);
                     kept.push(queued);
                 }
                 Err(error) => {
+                    cx.transcript.record(Record::Withdrawn { id: queued.id });
                     cx.transcript.emit_nonfatal_error(ErrorPhase::System, error.to_string());
-                    denied = Some(error);
+                    if pinned.is_none() {
+                        denied = Some(error);
+                    }
                 }
             }
         }
@@ -466,6 +472,7 @@ mod tests {
     use crate::hooks::{GateDecision, HooksBuilder};
     use crate::request::builder::RequestBuilder;
     use crate::test_context::{SECRET, TestContext, approved, call, user_message};
+    use crate::transcript::pins::pinned_message;
 
     fn request(test: &mut TestContext) -> ModelRequest {
         RequestBuilder::new(Arc::new(Registry::default()), true).build(&mut test.cx)
@@ -557,11 +564,25 @@ mod tests {
         });
         let mut hooks = HookDispatch::new(hooks.build());
         let notice = QueuedMessage { kind: MessageKind::System, ..user_message(3, "bad") };
-        let waiting = vec![user_message(1, "good"), user_message(2, "bad"), notice];
+        let pinned = |id, text: &str| {
+            let message = user_message(id, &pinned_message(text, &[]).unwrap());
+            QueuedMessage {
+                kind: MessageKind::System,
+                category: journeyman_protocol::ReminderCategory::Pinned,
+                ..message
+            }
+        };
+        let waiting = vec![
+            user_message(1, "good"),
+            user_message(2, "bad"),
+            notice,
+            pinned(4, "bad"),
+            pinned(5, "good"),
+        ];
         let (cx, review) = test.review();
         let (kept, _, denied) = hooks.screen_messages(cx, review, waiting).await;
         let kept: Vec<u64> = kept.iter().map(|queued| queued.id.0).collect();
-        assert_eq!(kept, [1, 3], "only messages of a person are screened");
+        assert_eq!(kept, [1, 3, 5], "messages and pins of a person are screened");
         assert!(matches!(denied, Some(AgentError::HookDenied { event: HookEvent::Prompt, .. })));
     }
 

@@ -1,10 +1,10 @@
 //! Forks of sessions, and named snapshots to fork from.
 
-use journeyman_protocol::{RunOutcome, Seq, SessionId, UnixMillis};
+use journeyman_protocol::{ReminderCategory, RunOutcome, Seq, SessionId, UnixMillis};
 use journeyman_store::{NewEntry, NewSession, SESSION_STATUS_READY, SessionOrigin, Store};
 
 use crate::transcript::log_reader::list_compactions;
-use crate::transcript::record::Record;
+use crate::transcript::record::{QueuedMessage, Record};
 use crate::transcript::state::State;
 use crate::{AgentError, Clock};
 
@@ -57,6 +57,11 @@ pub async fn fork(
         records
             .push(Record::Ended { outcome: RunOutcome::Interrupted, unverified: state.unverified_since() });
     }
+    // The parent's other messages are for the parent alone.
+    let pins = |message: &QueuedMessage| {
+        matches!(message.category, ReminderCategory::Pinned | ReminderCategory::Unpinned)
+    };
+    records.extend(state.queue.into_iter().filter(pins).map(Record::Queued));
     create_fork(store, (parent, state.safe), child, SESSION_STATUS_FORKED, &records, clock.now()).await?;
     Ok(state.safe)
 }

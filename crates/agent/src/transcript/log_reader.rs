@@ -12,7 +12,7 @@ use journeyman_tools::RecalledOutput;
 use serde_json::Value;
 
 use crate::AgentError;
-use crate::transcript::pins::apply_pin;
+use crate::transcript::pins::PinnedTexts;
 use crate::transcript::record::{MessageId, Record, record_of};
 
 /// Entries read at once.
@@ -40,12 +40,18 @@ pub(crate) async fn read_kept_texts(
 ) -> Result<KeptTexts, AgentError> {
     let mut queued = HashMap::<MessageId, (MessageKind, String)>::new();
     let (mut calls, mut kept) = (HashSet::<CallId>::new(), KeptTexts::default());
-    for_each_record(store, session, &["queued", "message", "result", "began"], |record| match record {
+    let mut pinned = PinnedTexts::default();
+    let [first, second] = PinnedTexts::RECORD_KINDS;
+    for_each_record(store, session, &[first, second, "message", "result", "began"], |record| match record {
         Record::Began => kept.current = kept.said.len(),
         Record::Queued(one) if one.kind == MessageKind::User || one.category == ReminderCategory::Agent => {
             queued.insert(one.id, (one.kind, one.text));
         }
-        Record::Queued(one) => apply_pin(&mut kept.pinned, one.category, &one.text),
+        Record::Withdrawn { id } => {
+            queued.remove(&id);
+            pinned.apply(&Record::Withdrawn { id });
+        }
+        Record::Queued(_) => pinned.apply(&record),
         Record::Message { message, taken, calls: of_text, .. } => {
             let reporting = |call: &&ToolUse| {
                 // The report of an agent in the background is a message.
@@ -68,19 +74,15 @@ pub(crate) async fn read_kept_texts(
         _ => {}
     })
     .await?;
+    kept.pinned = pinned.into_texts();
     Ok(kept)
 }
 
 /// Reads the texts that the user pinned, oldest first.
 pub(crate) async fn read_pinned(store: &dyn Store, session: &SessionId) -> Result<Vec<String>, AgentError> {
-    let mut pinned = Vec::new();
-    for_each_record(store, session, &["queued"], |record| {
-        if let Record::Queued(one) = record {
-            apply_pin(&mut pinned, one.category, &one.text);
-        }
-    })
-    .await?;
-    Ok(pinned)
+    let mut pinned = PinnedTexts::default();
+    for_each_record(store, session, &PinnedTexts::RECORD_KINDS, |record| pinned.apply(&record)).await?;
+    Ok(pinned.into_texts())
 }
 
 /// Returns a call's result as the model first got it, with the whole output of a command in place

@@ -190,7 +190,7 @@ pub enum Record {
     },
     /// A message was queued. It is durable before its sender gets an answer.
     Queued(QueuedMessage),
-    /// A queued message was taken back by its sender, before any task took it.
+    /// A queued message was taken back by its sender before any task took it, or a hook refused it.
     Withdrawn {
         /// The message.
         id: MessageId,

@@ -1,12 +1,13 @@
 //! The checks of a project that failed last, kept for later sessions.
 //!
-//! They hold for the tree that they ran on: a session whose files are others isn't told of them.
+//! They hold for the tree that they ran on, and for some days: a session whose files are others
+//! isn't told of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use journeyman_policy::secrets::Redactor;
-use journeyman_protocol::{CheckOutcome, Diagnostic, Evidence, RelPath};
+use journeyman_protocol::{CheckOutcome, Diagnostic, Evidence, RelPath, UnixMillis};
 use journeyman_workspace::Workspace;
 
 use super::derived_file::{read_derived, write_derived};
@@ -19,6 +20,9 @@ const MAX_DIAGNOSTICS: usize = 20;
 /// Maximum bytes of a text of a finding, and of a check's output, of which the end is kept.
 const MAX_TEXT_BYTES: usize = 1_000;
 const MAX_OUTPUT_BYTES: usize = 6_000;
+/// The age in milliseconds after which a failure isn't told: three days. Ignored files, tools and
+/// services are others by then, and no tree tells that.
+const MAX_AGE_MS: u64 = 3 * 24 * 60 * 60 * 1_000;
 /// Maximum bytes of the file: more than so many checks need.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
@@ -35,15 +39,18 @@ impl FailedChecks {
         Self { path: state_dir.join(FILE_NAME) }
     }
 
-    /// Returns the checks that failed on the tree of `workspace` as it is, without those that found
-    /// something in a file that may not be shown.
+    /// Returns the checks that failed on the tree of `workspace` as it is in the last three days,
+    /// without those that found something in a file that may not be shown.
     #[must_use]
     pub fn load(&self, workspace: &Workspace, may_show: &dyn Fn(&RelPath) -> bool) -> Vec<Evidence> {
         let mut known = self.read();
+        let now = workspace.now();
+        let is_shown = |found: &Diagnostic| found.path.as_ref().is_none_or(may_show);
+        known.retain(|one| is_recent(one.started, now) && one.diagnostics.iter().all(is_shown));
+        // A large tree takes long to hash.
         if !known.is_empty() {
-            let now = workspace.history().tree_hash().ok();
-            let is_shown = |found: &Diagnostic| found.path.as_ref().is_none_or(may_show);
-            known.retain(|one| one.tree.is_some() && one.tree == now && one.diagnostics.iter().all(is_shown));
+            let tree = workspace.history().tree_hash().ok();
+            known.retain(|one| one.tree.is_some() && one.tree == tree);
         }
         known
     }
@@ -70,6 +77,11 @@ impl FailedChecks {
     fn read(&self) -> Vec<Evidence> {
         read_derived(&self.path, MAX_FILE_BYTES)
     }
+}
+
+/// Returns false for what began too long ago. Where a time isn't known, age says nothing.
+fn is_recent(started: Option<UnixMillis>, now: Option<UnixMillis>) -> bool {
+    started.zip(now).is_none_or(|(started, now)| now.0.saturating_sub(started.0) <= MAX_AGE_MS)
 }
 
 /// Returns what a later session needs of a failed check, without secrets. `None` if that can't be
@@ -110,6 +122,13 @@ mod tests {
         };
         let tree = Some(workspace.history().tree_hash().unwrap());
         Evidence { tree, ..Evidence::new(CheckKind::Test, command, outcome) }
+    }
+
+    #[test]
+    fn an_old_failure_is_not_told() {
+        let at = |ms| Some(UnixMillis(ms));
+        assert!(is_recent(at(5), at(5 + MAX_AGE_MS)) && !is_recent(at(5), at(6 + MAX_AGE_MS)));
+        assert!(is_recent(at(9), at(5)) && is_recent(None, at(u64::MAX)) && is_recent(at(0), None));
     }
 
     #[tokio::test]

@@ -11,7 +11,13 @@ use crate::session::support::bench::{Bench, NOW, auto, id};
 use crate::session::support::model::{Told, calls, says};
 use crate::session::support::tools::{Meet, Trail};
 
-cases![in_the_middle_of_a_task, at_every_place_of_a_log, of_a_fork, of_nothing];
+cases![
+    in_the_middle_of_a_task,
+    at_every_place_of_a_log,
+    of_a_fork,
+    of_nothing,
+    a_pinned_text_that_waits_is_told_in_the_fork
+];
 
 fn settings() -> RunSettings {
     RunSettings { checks: ChecksSetting::Off, ..auto() }
@@ -112,6 +118,25 @@ async fn of_a_fork() {
     let taken =
         fork(&*bench.log, &id(), &ForkPoint::End, &child(9), &journeyman_agent::Clock::new(|| NOW)).await;
     assert!(matches!(taken, Err(AgentError::Store(_))), "{taken:?}");
+}
+
+async fn a_pinned_text_that_waits_is_told_in_the_fork() {
+    let mut bench = Bench::new(&[]);
+    let session = bench.start(&Told::new([says("one")]), settings());
+    session.handle.send("first").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    session.handle.pin("never touch quay-77").await.unwrap();
+    fork(&*bench.log, &id(), &ForkPoint::End, &child(8), &journeyman_agent::Clock::new(|| NOW))
+        .await
+        .unwrap();
+    drop(session);
+    let other = Told::new([says("two")]);
+    let forked = bench.resume_id(&other, settings(), child(8), CutOffPolicy::Continue).await.unwrap();
+    assert_eq!(forked.handle.pinned().await.unwrap(), ["never touch quay-77"]);
+    forked.handle.send("second").await.unwrap();
+    forked.handle.wait_until_finished().await.unwrap();
+    let heard = format!("{:?}", other.requests()[0].messages);
+    assert!(heard.contains("never touch quay-77") && heard.contains("second"), "{heard}");
 }
 
 async fn of_nothing() {
