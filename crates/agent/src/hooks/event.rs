@@ -165,7 +165,9 @@ impl HookEvent {
     #[must_use]
     pub fn describe(self) -> (&'static str, &'static str) {
         match self {
-            Self::Prompt => ("a message of yours is about to be taken", "refuse it, add context"),
+            Self::Prompt => {
+                ("a message or a pinned text of yours is about to be taken", "refuse it, add context")
+            }
             Self::PreTool => ("a call is about to run", "deny, ask, approve, amend its input, add context"),
             Self::PostTool => ("a call has its result", "change the result, add context"),
             Self::PreModel => ("the model is about to be asked", "refuse, add context"),
