@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
+use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,6 +13,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 /// The longest that a test waits for words that have to come.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// The height of a person's terminal.
+const ROWS: u16 = 30;
 
 /// Both ends: ours, and the one that programs take for a terminal.
 fn pair() -> (OwnedFd, File) {
@@ -50,10 +53,40 @@ pub enum Output {
 pub struct Person {
     child: Child,
     keyboard: File,
-    screen: Arc<(Mutex<String>, Condvar)>,
+    screen: Arc<(Mutex<Screen>, Condvar)>,
     reading: JoinHandle<()>,
-    /// How much of the screen has been read.
+    /// How much of the output has been read.
     read: usize,
+}
+
+/// The output of a terminal.
+struct Screen {
+    /// Everything that came.
+    text: String,
+    /// The bytes of a character that hasn't come whole.
+    begun: Vec<u8>,
+    /// The output as a terminal shows it.
+    shown: vt100::Parser,
+}
+
+impl Screen {
+    fn take(&mut self, bytes: &[u8]) {
+        self.shown.process(bytes);
+        self.begun.extend(bytes);
+        let whole = match std::str::from_utf8(&self.begun) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.begun.len(),
+        };
+        let whole: Vec<u8> = self.begun.drain(..whole).collect();
+        self.text.push_str(&String::from_utf8_lossy(&whole));
+    }
+
+    /// Returns true if the words came after `read`, or stand on the screen for the first time: a line
+    /// that is drawn piece by piece has other bytes between them.
+    fn has(&self, words: &str, read: usize) -> bool {
+        let is_new = || !self.text[..read].contains(words);
+        self.text[read..].contains(words) || is_new() && self.shown.screen().contents().contains(words)
+    }
 }
 
 impl Person {
@@ -66,7 +99,7 @@ impl Person {
     /// Starts the command with a terminal of so many columns as its own.
     pub fn start_at(command: Command, columns: u16, output: Output) -> Self {
         let (ours, theirs) = pair();
-        let size = rustix::termios::Winsize { ws_row: 30, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = rustix::termios::Winsize { ws_row: ROWS, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&theirs, size).unwrap();
         let mut outer = Command::new("setsid");
         outer.args(["--ctty", "--wait"]).arg(command.get_program()).args(command.get_args()).env_clear();
@@ -83,12 +116,15 @@ impl Person {
         };
         let child = outer.stdin(theirs).stdout(stdout).stderr(copy).spawn().unwrap();
         drop(outer);
-        let screen = Arc::new((Mutex::new(String::new()), Condvar::new()));
+        let (rows, columns) = (NonZero::new(ROWS).unwrap(), NonZero::new(columns).unwrap());
+        let shown = vt100::Parser::new(rows, columns, 0);
+        let begun = Screen { text: String::new(), begun: Vec::new(), shown };
+        let screen = Arc::new((Mutex::new(begun), Condvar::new()));
         let (shown, mut from) = (Arc::clone(&screen), File::from(ours.try_clone().unwrap()));
         let reading = std::thread::spawn(move || {
             let mut piece = [0; 4096];
             while let Ok(count @ 1..) = from.read(&mut piece) {
-                shown.0.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..count]));
+                shown.0.lock().unwrap().take(&piece[..count]);
                 shown.1.notify_all();
             }
         });
@@ -98,15 +134,15 @@ impl Person {
     /// Waits until these words are on the screen, after those waited for before.
     #[track_caller]
     pub fn sees(&mut self, words: &str) {
-        let text = self.screen.0.lock().unwrap();
+        let screen = self.screen.0.lock().unwrap();
         let waited = self
             .screen
             .1
-            .wait_timeout_while(text, TIMEOUT, |text| !text[self.read..].contains(words))
+            .wait_timeout_while(screen, TIMEOUT, |screen| !screen.has(words, self.read))
             .unwrap();
-        assert!(!waited.1.timed_out(), "`{words}` never came after\n{}", *waited.0);
-        let text = &waited.0;
-        self.read += text[self.read..].find(words).unwrap() + words.len();
+        assert!(!waited.1.timed_out(), "`{words}` never came after\n{}", waited.0.text);
+        let at = waited.0.text[self.read..].find(words);
+        self.read += at.map_or(0, |at| at + words.len());
     }
 
     /// Types; `\x03` is Ctrl-C.
@@ -130,6 +166,6 @@ impl Person {
     pub fn ends(mut self) -> (i32, String) {
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
         self.reading.join().unwrap();
-        (code, self.screen.0.lock().unwrap().clone())
+        (code, self.screen.0.lock().unwrap().text.clone())
     }
 }
