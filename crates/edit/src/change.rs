@@ -490,6 +490,7 @@ impl OpsApplier<'_> {
                     // Blocks come in any order: where the last one was tells nothing of this one.
                     after: None,
                     base: self.context.shown,
+                    trims_kept_lines: !has_meaningful_line_ends(self.context.path),
                     allow: self.context.allow,
                     ..Hunk::new(&wish.search, &wish.replace)
                 },
@@ -499,6 +500,13 @@ impl OpsApplier<'_> {
             _ => Err(Refusal::NoChange),
         }
     }
+}
+
+/// Returns true for files in which blanks at the end of a line have a meaning: a line break of
+/// Markdown, an empty line of a diff, the expected output of a test.
+fn has_meaningful_line_ends(path: &RelPath) -> bool {
+    const EXTENSIONS: [&str; 7] = ["md", "markdown", "mdx", "mdown", "patch", "diff", "snap"];
+    path.extension().is_some_and(|own| EXTENSIONS.iter().any(|known| own.eq_ignore_ascii_case(known)))
 }
 
 /// The lines that steps put in without taking any away.

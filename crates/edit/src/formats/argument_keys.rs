@@ -115,7 +115,7 @@ pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
 
 /// The arguments with the usual keys, where the two texts have other names that belong together:
 /// `before` and `after`, `find` and `replace`, `original_content` and `new_content`. Any of these
-/// alone may say something else, such as where a text goes.
+/// alone may say something else, such as where a text goes. Both may be lists of lines.
 pub(super) fn read_paired_keys(object: &Map<String, Value>) -> Option<Map<String, Value>> {
     let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
     if has(&OLD_TEXT_KEYS) {
@@ -127,7 +127,10 @@ pub(super) fn read_paired_keys(object: &Map<String, Value>) -> Option<Map<String
             TEXT_KEY_ENDS.iter().find_map(|end| plain.strip_suffix(end)).filter(|name| !name.is_empty());
         name.unwrap_or(&plain).to_owned()
     };
-    let texts = object.iter().filter(|(_, value)| value.is_string());
+    let is_line = |value: &Value| value.as_str().is_some_and(|line| !line.contains('\n'));
+    let is_text =
+        |value: &Value| value.is_string() || value.as_array().is_some_and(|lines| lines.iter().all(is_line));
+    let texts = object.iter().filter(|(_, value)| is_text(value));
     let texts: Vec<(String, &Value)> = texts.map(|(key, value)| (stem(key), value)).collect();
     let mut pairs = TEXT_KEY_PAIRS.iter().filter_map(|(old, new)| {
         let find = |wanted: &str| texts.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
@@ -135,9 +138,22 @@ pub(super) fn read_paired_keys(object: &Map<String, Value>) -> Option<Map<String
     });
     let ((old, new), None) = (pairs.next()?, pairs.next()) else { return None };
     let mut usual = object.clone();
-    usual.insert("old_string".to_owned(), old.clone());
-    usual.insert("new_string".to_owned(), new.clone());
+    let (old, new) = match (old.as_array(), new.as_array()) {
+        (Some(old), Some(new)) if !old.is_empty() => {
+            usual.insert("line_based".to_owned(), Value::Bool(true));
+            (join_lines(old), join_lines(new))
+        }
+        (None, None) => (old.clone(), new.clone()),
+        _ => return None,
+    };
+    usual.insert("old_string".to_owned(), old);
+    usual.insert("new_string".to_owned(), new);
     Some(usual)
+}
+
+fn join_lines(lines: &[Value]) -> Value {
+    let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
+    Value::String(lines.join("\n"))
 }
 
 /// Returns the keys of an object whose names in small letters without underscores fit.

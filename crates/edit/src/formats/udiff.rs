@@ -50,7 +50,20 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
     }
     reader.read_lines();
     reader.reading.prose = reader.reading.prose.trim().to_owned();
+    if reader.reading.edits.is_empty() && reader.reading.problems.is_empty() && is_bare_hunk(source) {
+        return read(&ReplySource { reply: &format!("@@ @@\n{}", source.reply), ..*source });
+    }
     reader.reading
+}
+
+/// Returns true for the lines of a hunk without any header, for the caller's file.
+fn is_bare_hunk(source: &ReplySource<'_>) -> bool {
+    let mut lines = source.reply.lines().filter(|line| !line.is_empty()).peekable();
+    source.path.is_some()
+        && lines.peek().is_some()
+        && lines.all(|line| line.starts_with([' ', '-', '+']))
+        && source.reply.lines().any(|line| line.starts_with([' ', '-']))
+        && source.reply.lines().any(|line| line.starts_with(['+', '-']))
 }
 
 /// A fenced block that is open: its mark's character and length, and whether a diff may be in it.

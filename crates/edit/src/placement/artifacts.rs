@@ -129,11 +129,13 @@ enum Escaping {
     Doubled,
     /// HTML's entities.
     Entities,
+    /// Line breaks and tabs only: the text is one line.
+    Breaks,
 }
 
 /// One layer of escapes undone, for each kind of which every sign is there.
 fn strip_escape_layers(search: &str, replace: &str) -> Vec<CleanedHunk> {
-    let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
+    let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities, Escaping::Breaks];
     let undone = kinds.into_iter().filter_map(|kind| {
         let search = match kind.strip_escapes(search, QUOTES) {
             UnescapeOutcome::Escaped(text) => text,
@@ -186,6 +188,7 @@ impl Escaping {
             Self::Quotes => unescape_quotes(text, quotes),
             Self::Doubled => halve_backslashes(text),
             Self::Entities => decode_entities(text),
+            Self::Breaks => unescape_breaks(text),
         }
     }
 }
@@ -219,6 +222,20 @@ fn unescape_json(text: &str) -> UnescapeOutcome {
         UnescapeOutcome::Mixed
     } else {
         UnescapeOutcome::Escaped(out)
+    }
+}
+
+/// A text of one line without a backslash but in `\n`, `\t` and `\r`, with these read.
+fn unescape_breaks(text: &str) -> UnescapeOutcome {
+    if text.contains('\n') || !text.contains('\\') {
+        return UnescapeOutcome::Plain;
+    }
+    let read = text.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r");
+    match read.contains('\\') {
+        true => UnescapeOutcome::Mixed,
+        false if read.contains('\n') => UnescapeOutcome::Escaped(read),
+        // A tab alone is an everyday escape of code.
+        false => UnescapeOutcome::Plain,
     }
 }
 
@@ -335,6 +352,10 @@ mod tests {
             (Entities, "a &lt; b > c", None),
             (Entities, "a & b &lt; c", None),
             (Entities, "a", None),
+            (Breaks, r#"a = "b";\n\tc"#, Some("a = \"b\";\n\tc")),
+            (Breaks, r#"say("a\tb")"#, None),
+            (Breaks, r#"re("\d\n")"#, None),
+            (Breaks, "a\\nb\nc", None),
         ];
         for (kind, text, expected) in cases {
             assert_eq!(read(*kind, text).as_deref(), *expected, "{kind:?} {text}");

@@ -5,7 +5,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use crate::lines::line_at;
-use crate::outcome::{PlacedEdit, Refusal, Strategy};
+use crate::outcome::{MAX_AMBIGUOUS_PLACES, PlacedEdit, Refusal, Strategy};
 use crate::placement::hunk::Hunk;
 use crate::placement::matches::{Match, Matches};
 use crate::placement::occurrences::{find_occurrences, has_blank_lines_at_edges, is_whole_lines};
@@ -60,6 +60,9 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
         }
         spans = whole;
     }
+    if !hunk.all && gives_one_text(text, &spans, hunk.replace) {
+        spans.truncate(1);
+    }
     let mut spans = tie_breaking::select_spans(text, spans, hunk, Strategy::Exact)?;
     if let (Some(span), false, false) = (spans.first(), hunk.all, hunk.allow.differences) {
         if let Some(difference) = explain_cut_off(text, span, hunk) {
@@ -90,6 +93,23 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
         pieces.push((include_line_break(text, span, hunk), piece));
     }
     to_placed(text, pieces, Strategy::Exact, note)
+}
+
+/// Returns true if the text comes out the same at whichever of some places the replacement is put:
+/// they overlap or touch, such as two lines that are the same, of which one is to go.
+fn gives_one_text(text: &str, places: &[Range<usize>], replace: &str) -> bool {
+    let is_same = |two: &[Range<usize>]| {
+        let [one, other] = two else { return false };
+        let (Some(before), Some(after)) = (
+            text.get(one.start..other.start),
+            text.get(one.end..other.end).filter(|_| other.start <= one.end),
+        ) else {
+            return false;
+        };
+        replace.bytes().chain(after.bytes()).eq(before.bytes().chain(replace.bytes()))
+    };
+    // With as many places as are looked for there may be more.
+    places.len() < MAX_AMBIGUOUS_PLACES && places.windows(2).all(is_same)
 }
 
 /// Returns true if a place begins or ends between the two characters of one line break: what is

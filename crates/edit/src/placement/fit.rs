@@ -7,6 +7,7 @@ use std::ops::Range;
 use journeyman_text_diff::{DiffOp, diff_within};
 
 use crate::lines::{split_indent, split_with_breaks, strip_line_break};
+use crate::placement::hunk::Hunk;
 use crate::placement::indent::IndentMap;
 use crate::placement::normalize::{compose_accents, leading_cluster, plain_chars};
 use crate::placement::tokens::{self, is_similar};
@@ -23,6 +24,8 @@ pub(crate) struct Alignment<'a> {
     old: Vec<&'a str>,
     new: Vec<&'a str>,
     ops: Vec<DiffOp>,
+    /// True if a match's lines lose the blanks at their ends that the search text's haven't.
+    trims_kept_lines: bool,
 }
 
 /// The indentation of a replacement's line that could not be carried over.
@@ -35,7 +38,7 @@ pub(crate) struct UnmappedIndent {
 impl<'a> Alignment<'a> {
     /// Aligns the two. A replacement without the final line break that the search text has gets
     /// one, unless it is empty: after a loose match nobody means to join lines.
-    pub(crate) fn new(search: &'a str, replacement: &'a str) -> Self {
+    fn new(search: &'a str, replacement: &'a str) -> Self {
         let old: Vec<&str> = split_with_breaks(search).into_iter().map(|(content, _)| content).collect();
         let mut new: Vec<&str> =
             split_with_breaks(replacement).into_iter().map(|(content, _)| content).collect();
@@ -44,7 +47,7 @@ impl<'a> Alignment<'a> {
             new.push("");
         }
         let ops = diff_within(&old, &new, MAX_ALIGNED_LINES);
-        Self { old, new, ops }
+        Self { old, new, ops, trims_kept_lines: false }
     }
 
     /// The search text's lines; the last is empty where it ends with a line break.
@@ -78,6 +81,24 @@ impl<'a> Alignment<'a> {
         &self.new
     }
 
+    /// Aligns the two of a hunk.
+    pub(crate) fn of_hunk(hunk: &Hunk<'a>) -> Self {
+        Self { trims_kept_lines: hunk.trims_kept_lines, ..Self::new(hunk.search, hunk.replace) }
+    }
+
+    /// Takes the blanks away from the ends of a match's lines for which a line of the search text
+    /// without them stands.
+    fn trim_kept_lines(&self, file: &mut [(&str, &str)], pairs: &[Option<usize>]) {
+        for (old, own) in self.old.iter().zip(pairs) {
+            if let Some((line, _)) = own.and_then(|own| file.get_mut(own))
+                && !old.is_empty()
+                && old.trim_end() == *old
+            {
+                *line = line.trim_end();
+            }
+        }
+    }
+
     /// The text to put in place of `found`. `pairs` says which of its lines stands for which of the
     /// search text's; lines that stand for none stay where nothing around them changes. `straight`:
     /// curled quotes of new lines are plain.
@@ -97,6 +118,9 @@ impl<'a> Alignment<'a> {
         let ends = pairs.iter().flatten().max().map_or(0, |last| last + 1);
         let open = file.len() < ends;
         file.resize(ends.max(file.len()), ("", ""));
+        if self.trims_kept_lines {
+            self.trim_kept_lines(&mut file, pairs);
+        }
         let mut out = FittedLines { lines: Vec::with_capacity(self.new.len()), file: &file, at: 0 };
         let paired = |old: usize| pairs.get(old).copied().flatten();
         for op in &self.ops {

@@ -26,6 +26,8 @@ pub struct Hunk<'a> {
     pub at_end: bool,
     /// The version of the file that the model was shown, if it isn't the present one.
     pub base: Option<&'a str>,
+    /// Lines of the search text that stay lose the blanks at their ends which it hasn't.
+    pub trims_kept_lines: bool,
     /// Differences that the caller allows.
     pub allow: AllowedDifferences,
 }
@@ -58,6 +60,7 @@ impl<'a> Hunk<'a> {
             after: None,
             at_end: false,
             base: None,
+            trims_kept_lines: false,
             allow: AllowedDifferences::default(),
         }
     }

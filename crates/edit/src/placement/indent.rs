@@ -137,7 +137,7 @@ impl IndentMap {
 
     /// Where the search text lost its indentation altogether, the new lines' own is from the place
     /// of its first line on: if the lines that they have in common with the file come out so, or
-    /// one that is indented does.
+    /// one that is indented does. A single new line comes where the first one was.
     fn follow_new_lines<'a>(&mut self, matched: impl Iterator<Item = (&'a str, &'a str)>, new: &[&str]) {
         if self.contradicted != [""] || self.pairs.len() != 1 {
             return;
@@ -160,7 +160,9 @@ impl IndentMap {
             places.entry(rest).or_default().push(indent);
         }
         let (mut is_nested, mut all_fit, mut nested_fits) = (false, true, false);
+        let mut count = 0;
         for line in new {
+            count += 1;
             let (indent, rest) = split_indent(line);
             is_nested |= !indent.is_empty();
             let same = places.get(rest).filter(|_| rest.contains(char::is_alphanumeric));
@@ -171,7 +173,8 @@ impl IndentMap {
                 nested_fits |= fits && !indent.is_empty();
             }
         }
-        if is_nested && (all_fit || nested_fits) {
+        // A single line comes where the first one was.
+        if (is_nested || count == 1) && (all_fit || nested_fits) {
             *self = own;
         }
     }

@@ -53,6 +53,12 @@ pub(crate) fn plain_chars(character: char) -> impl Iterator<Item = char> + Clone
         '\u{2010}'..='\u{2015}' | '\u{2212}' => ('-', 0),
         '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => (' ', 0),
         '\u{2026}' => ('.', 2),
+        // The full-width forms of ASCII's punctuation, in its order. Letters and digits aren't
+        // exchanged for them by accident.
+        '\u{ff01}'..='\u{ff0f}'
+        | '\u{ff1a}'..='\u{ff20}'
+        | '\u{ff3b}'..='\u{ff40}'
+        | '\u{ff5b}'..='\u{ff5e}' => (char::from_u32(u32::from(character) - 0xfee0).unwrap_or(character), 0),
         other => (other, 0),
     };
     std::iter::repeat_n(one, 1 + more)

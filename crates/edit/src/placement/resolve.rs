@@ -53,7 +53,7 @@ impl<'a> HunkFitter<'a> {
     pub(super) fn new(text: &'a str, strategy: Strategy, hunk: &'a Hunk<'a>) -> Self {
         let given = hunk.search.lines().chain(hunk.replace.lines());
         let styles = IndentStyles::learn_styles(given, text);
-        Self { text, strategy, hunk, alignment: Alignment::new(hunk.search, hunk.replace), styles }
+        Self { text, strategy, hunk, alignment: Alignment::of_hunk(hunk), styles }
     }
 
     /// The replacement for one place, if nothing that has a meaning differs there.

@@ -253,11 +253,14 @@ impl<'a> SlipTexts<'a> {
         self.inserts_before(at) || self.inserts_before(at + 1)
     }
 
-    /// Returns true if a changed line is the file's but for one mistyped word of letters, which
-    /// neither the file nor the new lines have.
+    /// Returns true if a changed line is the file's but for one mistyped word, of letters or with
+    /// other underscores or capitals, which neither the file nor the new lines have.
     fn is_typo(&self, haystack: &Haystack<'_>, given: &str, own: &str) -> bool {
         let (mine, theirs): (Vec<&str>, Vec<&str>) = (words(given).collect(), words(own).collect());
         let letters = |word: &str| word.chars().all(|c| c.is_alphabetic() || c == '_');
+        // `_x` and `x_` are names of their own.
+        let joined =
+            |word: &str| (word.starts_with('_'), word.replace('_', "").to_lowercase(), word.ends_with('_'));
         let rest =
             |line: &str| -> String { line.chars().filter(|c| !c.is_alphanumeric() && *c != '_').collect() };
         let differing: Vec<(&&str, &&str)> =
@@ -270,8 +273,8 @@ impl<'a> SlipTexts<'a> {
         let distance = strsim::damerau_levenshtein(one, other);
         let longest = one.chars().count().max(other.chars().count());
         let known = |text: &str| words(text).any(|word| word == **one);
-        letters(one)
-            && letters(other)
+        // Another digit is another value.
+        ((letters(one) && letters(other)) || joined(one) == joined(other))
             && distance <= MAX_TYPO_CHARS
             && distance * MIN_WORD_RATIO < longest
             && !known(haystack.text)

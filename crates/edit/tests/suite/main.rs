@@ -21,6 +21,7 @@ mod properties;
 mod reader_slips;
 mod render;
 mod round_trip;
+mod search_slips;
 mod slips;
 mod strategies;
 mod strategy_properties;

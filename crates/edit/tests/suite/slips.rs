@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use journeyman_edit::{ApplyOptions, Format, detect, plan, replace};
 use journeyman_protocol::RelPath;
 
-type Tree = BTreeMap<RelPath, String>;
+pub(crate) type Tree = BTreeMap<RelPath, String>;
 
 fn tree(files: &[(&str, &str)]) -> Tree {
     files.iter().map(|(name, text)| (RelPath::parse(name).unwrap(), (*text).to_owned())).collect()
 }
 
 /// The tree after a reply, or the words of its failures.
-fn after(format: Option<Format>, files: &[(&str, &str)], reply: &str) -> Result<Tree, String> {
+pub(crate) fn after(format: Option<Format>, files: &[(&str, &str)], reply: &str) -> Result<Tree, String> {
     let mut files = tree(files);
     let path = files.keys().next().filter(|_| files.len() == 1).cloned();
     let plan = plan(reply, &ApplyOptions { format, path, ..ApplyOptions::default() }, &files);
@@ -27,7 +27,7 @@ fn after(format: Option<Format>, files: &[(&str, &str)], reply: &str) -> Result<
 }
 
 /// One file's text after a reply.
-fn text(format: Format, before: &str, reply: &str) -> Result<String, String> {
+pub(crate) fn text(format: Format, before: &str, reply: &str) -> Result<String, String> {
     let path = RelPath::parse("f.txt").unwrap();
     after(Some(format), &[("f.txt", before)], reply).map(|files| files[&path].clone())
 }

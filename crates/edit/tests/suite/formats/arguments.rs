@@ -113,6 +113,10 @@ fn whole_files_insertions_and_symbols() {
 fn edits_are_found_under_keys_of_any_name() {
     let one = || vec![plain("x", "y", false, None)];
     let near = |line| vec![plain("x", "y", false, Some(line))];
+    let lines = |search: &str, replace: &str| {
+        let (search, replace) = (search.to_owned(), replace.to_owned());
+        vec![EditOp::Replace(Replace { search, replace, all: false, near: None, whole_lines: true })]
+    };
     let block = r"<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n";
     same(vec![
         (r#"{"path": "a.rs", "diffs": [{"oldStr": "x", "newStr": "y"}]}"#, one()),
@@ -130,6 +134,8 @@ fn edits_are_found_under_keys_of_any_name() {
         (r#"{"path": "a.rs", "search_for": "x", "content": "y"}"#, one()),
         (r#"{"targetPath": "a.rs", "textToFind": "x", "replaceWith": "y"}"#, one()),
         (r#"{"edit_file_name": "a.rs", "changes": [{"matching": "x", "updatedCode": "y"}]}"#, one()),
+        (r#"{"path": "a.rs", "old_lines": ["x", "", "z"], "new_lines": ["y"]}"#, lines("x\n\nz", "y")),
+        (r#"{"path": "a.rs", "edits": [{"oldLines": ["x"], "newLines": []}]}"#, lines("x", "")),
     ]);
     let besides = [
         r#""folder": "x""#,
