@@ -10,7 +10,9 @@ use crate::placement::tie_breaking;
 /// An empty search text means the whole of an empty file; in another, the place that a hint names.
 pub(super) fn find_insertion(text: &str, hunk: &Hunk<'_>) -> Result<PlacedEdit, Refusal> {
     if text.is_empty() || text == "\u{feff}" {
-        let pieces = vec![(text.len()..text.len(), hunk.replace.to_owned())];
+        // Lines of a format lack the last one's break.
+        let closing = if hunk.whole_lines && !hunk.replace.is_empty() { "\n" } else { "" };
+        let pieces = vec![(text.len()..text.len(), format!("{}{closing}", hunk.replace))];
         return Ok(PlacedEdit { strategy: Strategy::Exact, line: 1, note: None, pieces });
     }
     let lines = lines_of(text);

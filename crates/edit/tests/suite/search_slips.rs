@@ -25,6 +25,13 @@ fn escapes_of_line_breaks_alone_are_read() {
 }
 
 #[test]
+fn a_block_without_a_search_text_fills_an_empty_file_with_lines() {
+    let block = "f.txt\n<<<<<<< SEARCH\n=======\na\nb\n>>>>>>> REPLACE\n";
+    assert_eq!(text(Format::Blocks, "", block).as_deref(), Ok("a\nb\n"));
+    assert_eq!(text(Format::Tool, "", &arguments("", "a\nb")).as_deref(), Ok("a\nb"), "as it was given");
+}
+
+#[test]
 fn two_places_with_one_result_are_one() {
     for (before, old, new, expected) in [
         ("aaa\n", "aa", "a", "aa\n"),
