@@ -49,7 +49,7 @@ fn op(kind: u8, one: &str, other: &str) -> EditOp {
         3..=5 => EditOp::Patch(hunk(&one, &other)),
         6 => EditOp::Rewrite { content: one, exact: kind & 16 != 0 },
         7 => EditOp::Create { content: one },
-        8 => EditOp::Lazy { content: one },
+        8 => EditOp::Lazy { content: one, says_removal: kind & 16 != 0 },
         9 => EditOp::Symbol(SymbolEdit { symbol: one, action: action(kind, other) }),
         10 => EditOp::Delete,
         _ => EditOp::Rename { to: path("b.rs") },

@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
         _ => SymbolAction::Rename { to: content.clone() },
     };
     let op = match input.switch(1) % 6 {
-        5 => EditOp::Lazy { content },
+        5 => EditOp::Lazy { content, says_removal: input.switch(1) & 64 != 0 },
         _ => EditOp::Symbol(SymbolEdit { symbol: input.text(1).to_owned(), action }),
     };
     let context = OpContext { path: &file, shown: None, allow: input.allow(1) };
@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
     static READY: [Once; 17] = [const { Once::new() }; 17];
     READY[usize::from(input.switch(0)) % endings.len()].call_once(|| {
         let wish = SymbolEdit { symbol: "a".to_owned(), action: SymbolAction::Delete };
-        let wishes = [EditOp::Symbol(wish), EditOp::Lazy { content: "...\n".to_owned() }];
+        let wishes = [EditOp::Symbol(wish), EditOp::Lazy { content: "...\n".to_owned(), says_removal: true }];
         for op in wishes {
             drop(apply_ops(Some("a\n"), &[op], &context));
         }

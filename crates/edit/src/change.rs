@@ -10,12 +10,13 @@ use std::ops::Range;
 use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp, LineKind, OpContext, PatchHunk, PatchLine, Replace};
+use crate::lazy_edits::{self, Rewrite};
 use crate::lines::strip_line_break;
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::patch::PrecedingHunk;
 use crate::placement::{Hunk, IndexedText, find_place_in, is_whole_lines, placeholders};
 use crate::syntax_check::{self, SyntaxFault};
-use crate::{lazy_edits, lost_lines, patch, symbol};
+use crate::{lost_lines, patch, symbol};
 use layered_text::LayeredText;
 
 /// All that is asked of one file.
@@ -244,7 +245,7 @@ impl OpsApplier<'_> {
             EditOp::Replace(_) | EditOp::Patch(_) | EditOp::Symbol(_) => {
                 self.failed.push(OpError::Missing { op: at, of });
             }
-            EditOp::Lazy { content } => match self.content.take() {
+            EditOp::Lazy { content, says_removal } => match self.content.take() {
                 None => match placeholders::find_placeholder("", content) {
                     Some(remark) => {
                         self.record_refusal(at, Refusal::Placeholder { remark: remark.to_owned() })
@@ -252,7 +253,8 @@ impl OpsApplier<'_> {
                     None => self.rewrite_file(at, content, false),
                 },
                 Some(old) => {
-                    match lazy_edits::merge_rewrite(self.context.path, &old, content, self.context.allow) {
+                    let rewrite = Rewrite { content, says_removal: *says_removal };
+                    match lazy_edits::merge_rewrite(self.context.path, &old, rewrite, self.context.allow) {
                         Ok(placed) => {
                             let new = placed.apply_to(&old);
                             self.changed = std::iter::once(0..new.len()).collect();

@@ -129,6 +129,10 @@ pub enum EditOp {
     Lazy {
         /// The content.
         content: String,
+        /// True if the reply says that something goes, so that what is left out without a remark
+        /// may.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        says_removal: bool,
     },
     /// An edit by the syntax tree.
     Symbol(SymbolEdit),

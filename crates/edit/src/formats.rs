@@ -106,7 +106,7 @@ fn read_whole_files(reading: &mut ParsedReply, source: &ReplySource<'_>) {
     let named: Vec<RelPath> = reading.edits.iter().map(|edit| edit.path.clone()).collect();
     for edit in files.edits {
         let has_text = |op: &EditOp| match op {
-            EditOp::Rewrite { content, .. } | EditOp::Lazy { content } => !content.trim().is_empty(),
+            EditOp::Rewrite { content, .. } | EditOp::Lazy { content, .. } => !content.trim().is_empty(),
             _ => false,
         };
         let whole =

@@ -9,8 +9,12 @@
 //! Without a grammar, lines that occur once are the anchors ([`lines`]).
 
 mod align;
+mod aligned_changes;
+mod aligned_merge;
 mod edge_additions;
 mod file_style;
+mod line_alignment;
+mod line_kinds;
 mod line_merge;
 mod omitted_members;
 mod pair_checks;
@@ -51,13 +55,97 @@ const MIN_DOUBLED_PERCENT: usize = 75;
 /// Classes and the like that a fragment is tried in.
 const MAX_ENCLOSING_DEFINITIONS: usize = 12;
 
-/// The file with the remarks of `content` filled in from `text`.
+/// A rewrite of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Rewrite<'c> {
+    /// The text, with remarks.
+    pub(crate) content: &'c str,
+    /// The reply says that something goes.
+    pub(crate) says_removal: bool,
+}
+
+/// The file with the remarks of a rewrite filled in from `text`.
 pub(crate) fn merge_rewrite(
     path: &RelPath,
     text: &str,
-    content: &str,
+    rewrite: Rewrite<'_>,
     allow: AllowedDifferences,
 ) -> Result<PlacedEdit, Refusal> {
+    let content = without_path_comment(path, text, rewrite.content);
+    let rewrite = Rewrite { content, ..rewrite };
+    if let Some(placed) = merge_aligned(path, text, rewrite, allow) {
+        return Ok(placed);
+    }
+    let placed = merge_by_parts(path, text, rewrite, allow)?;
+    if defines_twice(path, text, &placed.apply_to(text)) {
+        return Err(refuse_rewrite("it would define something a second time"));
+    }
+    Ok(placed)
+}
+
+/// The rewrite without a first line that is a comment with nothing but the file's name.
+fn without_path_comment<'c>(path: &RelPath, text: &str, content: &'c str) -> &'c str {
+    let Some((first, rest)) = content.trim_start_matches(['\r', '\n']).split_once('\n') else {
+        return content;
+    };
+    let first = first.trim();
+    let Some(words) = placeholder::words_of_comment(first) else { return content };
+    let own = path.to_string();
+    let named = words.trim().trim_start_matches("File:").trim_start_matches("file:").trim();
+    let named = named.trim_matches(['`', '*']).trim_start_matches("./");
+    let is_name = named == own || named.contains('.') && own.ends_with(&format!("/{named}"));
+    if !is_name || text.lines().any(|line| line.trim() == first) {
+        return content;
+    }
+    // The blank line after it is no line of the file either, if that begins with another.
+    match text.starts_with(['\r', '\n']) {
+        true => rest,
+        false => rest.trim_start_matches(['\r', '\n']),
+    }
+}
+
+/// The merge of a rewrite that is aligned with the file as a whole; `None` where that isn't sure.
+fn merge_aligned(
+    path: &RelPath,
+    text: &str,
+    rewrite: Rewrite<'_>,
+    allow: AllowedDifferences,
+) -> Option<PlacedEdit> {
+    let Rewrite { content, says_removal } = rewrite;
+    let merged = aligned_merge::merge_by_alignment(text, content, says_removal)?;
+    let placed = check_merge(text, content, merged, allow).ok()?;
+    let result = placed.apply_to(text);
+    let is_sound = first_new_fault(path, text, &result).is_none() && !defines_twice(path, text, &result);
+    is_sound.then_some(placed)
+}
+
+/// Returns true if a result defines something more often than the file, which has it.
+fn defines_twice(path: &RelPath, text: &str, result: &str) -> bool {
+    use Language::{Css, Html, Json, Markdown, Toml, Yaml};
+    // In these a name may come as often as it likes.
+    let is_code = |language: &Language| !matches!(language, Css | Html | Json | Markdown | Toml | Yaml);
+    let language = Language::detect(&path.to_string(), text).filter(is_code);
+    let Some(language) = language else { return false };
+    let (Ok(old), Ok(new)) = (parse(language, text), parse(language, result)) else { return false };
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for symbol in outline(&old, text) {
+        *counts.entry(symbol.path()).or_default() += 1;
+    }
+    let mut own: BTreeMap<String, usize> = BTreeMap::new();
+    for symbol in outline(&new, result) {
+        *own.entry(symbol.path()).or_default() += 1;
+    }
+    own.iter().any(|(path, count)| counts.get(path).is_some_and(|known| count > known))
+}
+
+/// The merge by windows, by the syntax trees or by lines.
+fn merge_by_parts(
+    path: &RelPath,
+    text: &str,
+    rewrite: Rewrite<'_>,
+    allow: AllowedDifferences,
+) -> Result<PlacedEdit, Refusal> {
+    let content = rewrite.content;
     for (what, bytes, limit) in [
         ("file", text.len(), MAX_FILE_BYTES),
         ("rewrite", content.len(), MAX_SEARCH_BYTES.max(text.len() * 2)),
@@ -72,7 +160,8 @@ pub(crate) fn merge_rewrite(
         ));
     }
     if let Some((without, rest)) = removals::apply_removals(path, text, content) {
-        return merge_after_removals(path, text, &without, &rest, allow);
+        let rest = Rewrite { content: &rest, ..rewrite };
+        return merge_after_removals(path, text, &without, rest, allow);
     }
     if let Some(placed) = edge_additions::add_at_edge(path, text, content) {
         return Ok(placed);
@@ -125,12 +214,13 @@ fn merge_after_removals(
     path: &RelPath,
     text: &str,
     without: &str,
-    rest: &str,
+    rest: Rewrite<'_>,
     allow: AllowedDifferences,
 ) -> Result<PlacedEdit, Refusal> {
     // The lines around such a comment may be all that the rewrite has.
     let mut own = without.lines().map(str::trim);
     let mut code = rest
+        .content
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty() && placeholder::placeholder_of_line(line).is_none());
@@ -211,7 +301,7 @@ fn merge_both_ways(
         Ok(merged)
     };
     let (early, late) = (run(false)?, run(true)?);
-    if apply_pieces(file, &early.pieces) == apply_pieces(file, &late.pieces) {
+    if early.apply_to(file) == late.apply_to(file) {
         return Ok(early);
     }
     let differs = early.pieces.iter().zip(&late.pieces).find(|(one, other)| one != other);
@@ -219,11 +309,6 @@ fn merge_both_ways(
     Err(refuse_rewrite(&format!(
         "it fits in more than one way (around line {line}), because parts of the file are alike. Repeat more of what stands beside the change"
     )))
-}
-
-fn apply_pieces(text: &str, pieces: &[(Range<usize>, String)]) -> String {
-    let placed = PlacedEdit { strategy: Strategy::Lazy, line: 1, note: None, pieces: pieces.to_vec() };
-    placed.apply_to(text)
 }
 
 /// A fragment from the inside of a class or the like, without that around it: put in its place in
@@ -341,7 +426,7 @@ fn check_merge(
     merged: MergedPieces,
     allow: AllowedDifferences,
 ) -> Result<PlacedEdit, Refusal> {
-    let MergedPieces { mut pieces, removed, unmentioned, mut notes, .. } = merged;
+    let MergedPieces { mut pieces, removed, unmentioned, is_aligned, mut notes, .. } = merged;
     pieces.retain(|(range, piece)| text.get(range.clone()) != Some(piece));
     pieces.sort_by_key(|(range, _)| range.start);
     if pieces.windows(2).any(|two| matches!(two, [(one, _), (other, _)] if one.end > other.start)) {
@@ -364,7 +449,7 @@ fn check_merge(
         .map(|(range, piece)| full(text.get(range.clone()).unwrap_or_default()).saturating_sub(full(piece)))
         .sum::<usize>()
         .saturating_sub(removed);
-    if let Some(doubled) = first_doubled_text(text, &pieces) {
+    if let Some(doubled) = first_doubled_text(text, &pieces).filter(|_| !is_aligned) {
         return Err(refuse_rewrite(&format!(
             "it would write `{}` a second time, beside what the file has already. Repeat the lines before and after the change as they are in the file",
             truncate(doubled, 120)
@@ -376,7 +461,8 @@ fn check_merge(
         let searched = total.saturating_sub(gone);
         return Err(Refusal::SpanTooLarge { line, lines: total, searched });
     }
-    let result = apply_pieces(text, &pieces);
+    let placed = PlacedEdit { strategy: Strategy::Lazy, line, note: None, pieces };
+    let result = placed.apply_to(text);
     let remark = placeholder::first_new_placeholder(&result, text);
     if let Some(remark) = remark.filter(|_| !allow.placeholders) {
         return Err(Refusal::Placeholder { remark });
@@ -391,5 +477,5 @@ fn check_merge(
         notes.push(format!("what the rewrite doesn't mention was kept: {}", names.join(", ")));
     }
     notes.insert(0, "merged into the file: remarks stand for what was there".to_owned());
-    Ok(PlacedEdit { strategy: Strategy::Lazy, line, note: Some(notes.join("; ")), pieces })
+    Ok(PlacedEdit { note: Some(notes.join("; ")), ..placed })
 }

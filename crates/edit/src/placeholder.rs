@@ -231,6 +231,24 @@ const DOUBTFUL_WORDS: [&str; 23] = [
     "untouched",
     "goes here",
 ];
+/// Words of a comment that says that things stay.
+const MAX_STAYING_WORDS: usize = 16;
+/// Beginnings of words, and phrases, of a reply that takes something away.
+const REMOVAL_STEMS: [&str; 12] = [
+    "remov", "delet", "drop", "gone", "unused", "dead", "replac", "obsolete", "renam", "extract", "merg",
+    "mov",
+];
+const REMOVAL_PHRASES: [&str; 9] = [
+    "can go",
+    "goes away",
+    "get rid",
+    "no longer",
+    "not needed",
+    "any more",
+    "anymore",
+    "left out",
+    "instead of",
+];
 /// Words for removal.
 const REMOVAL_WORDS: [&str; 3] = ["removed", "deleted", "remove"];
 /// Words that may follow a word for removal.
@@ -258,9 +276,53 @@ pub(crate) fn placeholder_of_line(line: &str) -> Option<Placeholder> {
     classify_line(line, false)
 }
 
-/// Returns the meaning of a line of a lazy rewrite, in which bare dots are a remark, too.
+/// Returns the meaning of a line of a lazy rewrite, in which bare dots are a remark, too, and a
+/// comment that says that things stay, whatever it names.
 pub(crate) fn placeholder_of_rewrite_line(line: &str) -> Option<Placeholder> {
-    placeholder_of_line(line).or_else(|| is_bare_dots(line).then_some(Placeholder::Keep))
+    placeholder_of_line(line)
+        .or_else(|| (is_bare_dots(line) || says_that_things_stay(line)).then_some(Placeholder::Keep))
+}
+
+/// Returns true for a comment that ends with a word for what stays, or has one in brackets or
+/// beside dots.
+fn says_that_things_stay(line: &str) -> bool {
+    let line = line.trim();
+    let Some(comment) = words_of_comment(line).filter(|_| line.len() <= MAX_PLACEHOLDER_BYTES) else {
+        return false;
+    };
+    let own = comment.trim();
+    let inner = strip_punctuation(own);
+    let is_marked = own.starts_with(['(', '[']) && own.ends_with([')', ']'])
+        || begins_with_dots(inner)
+        || ends_with_dots(inner);
+    let said = normalize_words(inner);
+    let count = words_of(&said).count();
+    if !(1..=MAX_STAYING_WORDS).contains(&count) || said.contains(['=', ';', '?']) {
+        return false;
+    }
+    let last = words_of(&said).last().unwrap_or_default();
+    OMISSION_WORDS.contains(&last)
+        || is_marked && words_of(&said).any(|word| OMISSION_WORDS.contains(&word))
+        || is_marked && said.contains("no change")
+        || is_marked && RETENTION_ENDINGS.iter().any(|words| words.contains(' ') && said.contains(words))
+}
+
+/// Returns true if a text speaks of something that goes.
+pub(crate) fn says_removal(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut words = words_of(&text);
+    words.any(|word| REMOVAL_STEMS.iter().any(|stem| word.starts_with(stem)))
+        || REMOVAL_PHRASES.iter().any(|phrase| text.contains(phrase))
+}
+
+/// Returns true for a comment that says that something was removed.
+pub(crate) fn is_removal_note(line: &str) -> bool {
+    let line = line.trim();
+    line.len() <= MAX_PLACEHOLDER_BYTES
+        && words_of_comment(line).is_some_and(|words| {
+            let words = words.to_lowercase();
+            words_of(&words).any(|word| matches!(word, "removed" | "deleted" | "dropped"))
+        })
 }
 
 /// Returns true if a line stands for code where nothing says that code is left out: it takes
@@ -393,7 +455,7 @@ fn may_begin_placeholder(byte: u8) -> bool {
 }
 
 /// A comment without its signs.
-fn words_of_comment(line: &str) -> Option<&str> {
+pub(crate) fn words_of_comment(line: &str) -> Option<&str> {
     let rest = COMMENT_OPENERS.iter().find_map(|opener| line.strip_prefix(opener))?;
     Some(COMMENT_CLOSERS.iter().find_map(|closer| rest.strip_suffix(closer)).unwrap_or(rest))
 }

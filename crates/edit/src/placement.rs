@@ -33,7 +33,7 @@ mod slips;
 mod strategies;
 mod tie_breaking;
 mod token_matching;
-mod tokens;
+pub(crate) mod tokens;
 
 pub(crate) use find::find_place_in;
 pub use find::{apply_hunk, find_place, replace};

@@ -19,6 +19,7 @@ use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::{Format, ParsedReply, ReplyLine, ReplyLines, ReplySource, paths, tags};
 use crate::lines::{line_at, strip_line_break};
+use crate::placeholder;
 use crate::placement::placeholders;
 
 /// Languages of fences that hold commands to run, not files, unless the fence has a name.
@@ -86,6 +87,12 @@ pub(crate) fn read(source: &ReplySource<'_>, lazy: bool, detected: bool) -> Pars
     let rest = source.reply.get(out.from..).unwrap_or_default();
     out.prose.push(rest);
     out.reading.prose = join_prose(&mut out.prose);
+    let says = placeholder::says_removal(&out.reading.prose);
+    for op in out.reading.edits.iter_mut().flat_map(|edit| &mut edit.ops) {
+        if let EditOp::Lazy { says_removal, .. } = op {
+            *says_removal = says;
+        }
+    }
     out.reading
 }
 
@@ -497,7 +504,11 @@ pub(crate) fn to_edit(source: &ReplySource<'_>, path: RelPath, content: &str, la
     let remark = placeholders::find_placeholder("", &content).is_some();
     let partial = remark
         || (lazy && matches!(source.files.text(&path), Ok(Some(old)) if !has_all_lines(&content, &old)));
-    let op = if partial { EditOp::Lazy { content } } else { EditOp::Rewrite { content, exact: false } };
+    let op = if partial {
+        EditOp::Lazy { content, says_removal: false }
+    } else {
+        EditOp::Rewrite { content, exact: false }
+    };
     Edit { path, ops: vec![op], description: None }
 }
 

@@ -17,10 +17,10 @@ use crate::syntax_check::first_new_fault;
 /// Maximum number of blank lines of the rewrite beside its remark that are kept.
 const MAX_BLANK_LINES: usize = 2;
 /// Beginnings of a file before which nothing may be put, or which say nothing of what comes first.
-const FIXED_BEGINNINGS: [&str; 12] =
+pub(super) const FIXED_BEGINNINGS: [&str; 12] =
     ["#", "//", "/*", "<", "package ", "namespace ", "'", "\"", "from __future__", "-- ", ";", "module "];
 /// End of a Python program: nothing after it is there when it runs.
-const PYTHON_MAIN: &str = "if __name__ ==";
+pub(super) const PYTHON_MAIN: &str = "if __name__ ==";
 
 /// The new definitions put at the end or the beginning of the file. `None` where the rewrite is
 /// anything else, or shows a line of the file.

@@ -11,7 +11,7 @@ use super::omitted_members::{self, RewriteSides};
 use super::refusal::refuse_rewrite;
 use super::syntax_items::{ParsedSide, SyntaxItem, has_placeholder, items_of, squeeze_blanks, trimmed_range};
 use crate::lines::line_at;
-use crate::outcome::Refusal;
+use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::placeholder::Placeholder;
 
 /// A statement that is this much like an old one is a version of it, even where the remark beside
@@ -41,8 +41,18 @@ pub(super) struct MergedPieces {
     pub(super) unmentioned: Vec<String>,
     /// Things that were recognised.
     pub(super) known: usize,
+    /// True if all lines were aligned, so that none is taken for one that comes.
+    pub(super) is_aligned: bool,
     /// Notes on the merge.
     pub(super) notes: Vec<String>,
+}
+
+impl MergedPieces {
+    /// The old text with the replacements.
+    pub(super) fn apply_to(&self, text: &str) -> String {
+        let pieces = self.pieces.clone();
+        PlacedEdit { strategy: Strategy::Lazy, line: 1, note: None, pieces }.apply_to(text)
+    }
 }
 
 /// A merge of two syntax trees.

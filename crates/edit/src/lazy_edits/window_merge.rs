@@ -243,7 +243,7 @@ impl<'t> WindowPlacer<'t> {
 }
 
 /// Returns true for a line of Python with a body that says nothing.
-fn is_elided_body(line: &str) -> bool {
+pub(super) fn is_elided_body(line: &str) -> bool {
     let line = line.trim();
     line.ends_with(": ...")
         || line.strip_prefix("pass ").is_some_and(|rest| rest.trim_start().starts_with('#'))
@@ -279,6 +279,10 @@ impl TextLines<'_> {
             let come = to.clone().filter(|at| !new.is_blank(window.new.start + at)).count();
             if loses_too_many_lines(gone, come) {
                 return None;
+            }
+            // A blank line less is an oversight more often than a change.
+            if gone == 0 && to.is_empty() {
+                continue;
             }
             let start = self.spans.get(window.old.start + from.start)?.start;
             let end = from.end.checked_sub(1).filter(|last| *last >= from.start);

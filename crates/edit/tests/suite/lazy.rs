@@ -7,7 +7,7 @@ use proptest::prelude::{prop, prop_assert, proptest};
 fn apply(path: &str, text: &str, content: &str) -> OpsOutcome {
     let path = RelPath::parse(path).unwrap();
     let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
-    apply_ops(Some(text), &[EditOp::Lazy { content: content.to_owned() }], &context)
+    apply_ops(Some(text), &[EditOp::Lazy { content: content.to_owned(), says_removal: false }], &context)
 }
 
 fn merged(path: &str, text: &str, content: &str) -> String {

@@ -9,7 +9,8 @@ const FILE: &str = "import os\n\n\ndef first(a):\n    check(a)\n    total = a + 
 fn merge(file: &str, content: &str) -> Result<String, String> {
     let path = RelPath::parse("a.py").unwrap();
     let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
-    let outcome = apply_ops(Some(file), &[EditOp::Lazy { content: content.to_owned() }], &context);
+    let outcome =
+        apply_ops(Some(file), &[EditOp::Lazy { content: content.to_owned(), says_removal: false }], &context);
     match outcome.failed.as_slice() {
         [] => Ok(outcome.content.unwrap()),
         [OpError::Refused { refusal, .. }] => Err(refusal.to_string()),
@@ -59,7 +60,7 @@ fn lines_that_the_file_keeps_elsewhere_are_not_written_again() {
     );
     let path = RelPath::parse("list.h").unwrap();
     let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
-    let outcome = apply_ops(Some(&file), &[EditOp::Lazy { content }], &context);
+    let outcome = apply_ops(Some(&file), &[EditOp::Lazy { content, says_removal: false }], &context);
     let written = outcome.content.unwrap();
     assert_eq!(written.matches("gamma_three").count(), 1, "{written}");
 }

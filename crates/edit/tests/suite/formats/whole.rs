@@ -87,7 +87,7 @@ fn what_whole_files_are_refused_for() {
 
 #[test]
 fn lazy_files() {
-    let lazy = |content: &str| vec![EditOp::Lazy { content: content.to_owned() }];
+    let lazy = |content: &str| vec![EditOp::Lazy { content: content.to_owned(), says_removal: false }];
     let ops = |reply: &str, format| reading(reply, format, Some("a.rs"), true).edits[0].ops.clone();
     let remark = "fn a() {\n    // ... existing code ...\n    two();\n}";
     assert_eq!(ops(remark, Some(Format::Lazy)), lazy(remark));

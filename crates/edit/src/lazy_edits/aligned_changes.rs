@@ -1,0 +1,204 @@
+//! The lines that an alignment changes, if others beside each change tell where it is.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::line_alignment::{Aligner, Step, Token};
+use super::line_kinds::{is_definition, opens_block};
+use crate::lost_lines::is_distinctive;
+
+/// A version of a line of the file that has so many bytes, and that the file has once, tells where
+/// it is.
+const MIN_TELLING_BYTES: usize = 20;
+
+/// Lines that differ: of the file, and of the rewrite.
+pub(super) struct LineChange {
+    pub(super) old: Range<usize>,
+    pub(super) new: Vec<usize>,
+    /// True where a remark that keeps lines is beside it, above and below, blank lines apart.
+    pub(super) remarked: (bool, bool),
+    /// True where a blank line of the file is beside it.
+    pub(super) is_apart: (bool, bool),
+    /// True where its first and its last line are versions of the file's that are about the same.
+    pub(super) is_version: (bool, bool),
+    /// Nothing of the rewrite comes before it.
+    pub(super) is_first: bool,
+    /// A remark says that lines go here.
+    pub(super) removes: bool,
+}
+
+/// Returns the lines that an alignment changes, and the number of lines that it doesn't. `None`
+/// where lines beside a change are found by chance, or a remark stands for nothing.
+pub(super) fn read_changes(aligner: &Aligner<'_>, steps: &[Step]) -> Option<(Vec<LineChange>, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for at in 0..aligner.old.len() {
+        *counts.entry(aligner.old.line(at).trim_end()).or_default() += 1;
+    }
+    let mut reader = ChangeReader {
+        aligner,
+        counts,
+        row: 0,
+        column: 0,
+        known: 0,
+        changes: Vec::new(),
+        is_first: true,
+        is_open: false,
+        removes: false,
+        is_waiting: false,
+        is_blank: false,
+        is_remarked: false,
+        run: RunBetweenRemarks::default(),
+        is_inside_told: false,
+        is_in_remark: false,
+        kept: 0,
+    };
+    for step in steps {
+        reader.take_step(*step)?;
+    }
+    reader.close_run(None)?;
+    Some((reader.changes, reader.known))
+}
+
+/// The lines between two remarks so far.
+#[derive(Default)]
+struct RunBetweenRemarks {
+    changes: bool,
+    /// A line tells where it is, because the file has it once.
+    is_told: bool,
+    /// A line is the file's and says something.
+    is_anchored: bool,
+}
+
+struct ChangeReader<'a, 't> {
+    aligner: &'a Aligner<'t>,
+    /// Of the file's lines.
+    counts: BTreeMap<&'t str, usize>,
+    row: usize,
+    column: usize,
+    known: usize,
+    changes: Vec<LineChange>,
+    /// Nothing was taken yet.
+    is_first: bool,
+    /// The last step belongs to the last change.
+    is_open: bool,
+    /// A remark in the change says that lines go.
+    removes: bool,
+    /// Nothing but blank lines has come after the last change.
+    is_waiting: bool,
+    /// The last step was a blank line that stays.
+    is_blank: bool,
+    /// The last step was a remark's, blank lines apart.
+    is_remarked: bool,
+    run: RunBetweenRemarks,
+    /// The run before tells where it is, and the remark between stands for a part of one block.
+    is_inside_told: bool,
+    is_in_remark: bool,
+    /// Lines that aren't blank and that the remark stands for.
+    kept: usize,
+}
+
+impl ChangeReader<'_, '_> {
+    fn take_step(&mut self, step: Step) -> Option<()> {
+        let token = self.aligner.tokens.get(self.row).copied();
+        let (row, column) = (self.row, self.column);
+        let moves = match step {
+            Step::Same | Step::Version => (1, 1),
+            Step::New | Step::Passed => (1, 0),
+            Step::Gone | Step::Kept => (0, 1),
+        };
+        (self.row, self.column) = (row + moves.0, column + moves.1);
+        match (step, token) {
+            (Step::Passed, Some(Token::End)) => return self.pass_edge(column),
+            (Step::Passed, Some(Token::Remove)) | (Step::Version | Step::New | Step::Gone, _) => {
+                self.take_change(step, token, column);
+                return Some(());
+            }
+            _ => self.take_rest(step, token, column),
+        }
+        if step == Step::Passed { self.close_run(token) } else { Some(()) }
+    }
+
+    /// Both edges of a remark are passed: it stands for something between them.
+    fn pass_edge(&mut self, column: usize) -> Option<()> {
+        if self.is_in_remark && (self.kept == 0 || self.is_below_attribute(column)) {
+            return None;
+        }
+        (self.is_in_remark, self.kept) = (!self.is_in_remark, 0);
+        Some(())
+    }
+
+    /// Returns true if what stands above a line of the file goes with it, so that a remark that
+    /// ends there may stand for it or not.
+    fn is_below_attribute(&self, old: usize) -> bool {
+        let above = (0..old)
+            .rev()
+            .find(|at| !self.aligner.old.is_blank(*at))
+            .map(|at| self.aligner.old.line(at).trim());
+        above.is_some_and(|line| line.starts_with('@') || line.starts_with("#["))
+    }
+
+    /// A line that comes, goes or is another version, or a remark that says that lines go.
+    fn take_change(&mut self, step: Step, token: Option<Token>, column: usize) {
+        let aligner = self.aligner;
+        let is_keyed = aligner.is_keyed_version(step, token, column);
+        if !self.is_open {
+            self.changes.push(LineChange {
+                old: column..column,
+                new: Vec::new(),
+                remarked: (self.is_remarked, false),
+                is_apart: (self.is_blank, false),
+                is_version: (is_keyed, false),
+                is_first: self.is_first,
+                removes: false,
+            });
+        }
+        let is_blank = match (step, token) {
+            (Step::New, Some(Token::Line(at))) => aligner.new.is_blank(at),
+            (Step::Gone, _) => aligner.old.is_blank(column),
+            _ => false,
+        };
+        self.run.changes |= !is_blank;
+        let old = aligner.old.line(column).trim_end();
+        self.run.is_told |= is_keyed && old.len() >= MIN_TELLING_BYTES && self.counts.get(old) == Some(&1);
+        (self.is_open, self.is_waiting, self.is_first, self.is_blank) = (true, true, false, false);
+        let is_removal = matches!(token, Some(Token::Remove));
+        self.removes |= is_removal && step == Step::Passed;
+        let Some(change) = self.changes.last_mut() else { return };
+        change.is_version.1 = is_keyed;
+        change.removes |= self.removes || is_removal;
+        change.old.end = self.column;
+        if let (Step::Version | Step::New, Some(Token::Line(at))) = (step, token) {
+            change.new.push(at);
+            // What a remark below stands for is in the block.
+            let line = aligner.new.line(at);
+            change.is_version.1 |= step == Step::Version && opens_block(line) && !is_definition(line.trim());
+        }
+    }
+
+    /// A line that stays, shown or not, or a remark.
+    fn take_rest(&mut self, step: Step, token: Option<Token>, column: usize) {
+        let is_blank = step == Step::Same && self.aligner.old.is_blank(column);
+        self.kept += usize::from(step == Step::Kept && !self.aligner.old.is_blank(column));
+        if let (true, Some(change)) = (self.is_waiting, self.changes.last_mut()) {
+            change.is_apart.1 |= is_blank;
+            change.remarked.1 |= step != Step::Same;
+            self.is_waiting = is_blank;
+        }
+        (self.is_open, self.is_first, self.removes, self.is_blank) = (false, false, false, is_blank);
+        self.is_remarked = step != Step::Same || (is_blank && self.is_remarked);
+        if let (Step::Same, Some(Token::Line(at))) = (step, token) {
+            let line = self.aligner.new.line(at).trim_end();
+            self.run.is_told |= is_distinctive(line) && self.counts.get(line) == Some(&1);
+            self.run.is_anchored |= is_distinctive(line);
+            self.known += usize::from(!line.is_empty());
+        }
+    }
+
+    /// The end of a run, at a remark or at the text's.
+    fn close_run(&mut self, remark: Option<Token>) -> Option<()> {
+        let run = std::mem::take(&mut self.run);
+        let is_told = run.is_told || (self.is_inside_told && run.is_anchored);
+        self.is_inside_told = is_told && matches!(remark, Some(Token::Keep(least)) if least > 0);
+        (!run.changes || is_told).then_some(())
+    }
+}
