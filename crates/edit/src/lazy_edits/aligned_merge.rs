@@ -46,7 +46,7 @@ impl Aligner<'_> {
             let Some(lines) = self.accepted_lines(change, says_removal, &mut merged)? else { continue };
             let mut end_line = change.old.end;
             let is_blank = |at: usize| at < self.old.len() && self.old.is_blank(at);
-            if lines.iter().all(|at| self.new.is_blank(*at))
+            if lines.is_empty()
                 && !change.old.is_empty()
                 && change.old.start.checked_sub(1).is_none_or(is_blank)
             {
@@ -161,7 +161,9 @@ impl Aligner<'_> {
             merged.removed += gone.len();
         }
         if come == 0 {
-            return Some(Some(Vec::new()));
+            // Blank lines beside a remark are the remark's.
+            let blank = if beside_remark || change.removes { Vec::new() } else { change.new.clone() };
+            return Some(Some(blank));
         }
         let mut lines: &[usize] = &change.new;
         if change.remarked.0 {

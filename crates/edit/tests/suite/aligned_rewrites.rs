@@ -93,6 +93,14 @@ fn a_blank_line_less_between_lines_that_stay_is_an_oversight() {
 }
 
 #[test]
+fn a_line_that_moves_leaves_the_blank_line_in_its_place() {
+    let file = "import (\n\t\"a/first\"\n\t\"c/third\"\n\t\"b/second\"\n\n\t\"d/fourth\"\n)\n\nvar one = 1\nvar two = 2\n";
+    let block = "import (\n\t\"a/first\"\n\n\t\"b/second\"\n\n\t\"c/third\"\n\t\"d/fourth\"\n)\n\n// ... unchanged ...\n";
+    let expected = file.replace("\t\"c/third\"\n\t\"b/second\"\n\n", "\n\t\"b/second\"\n\n\t\"c/third\"\n");
+    assert_eq!(text(Format::Lazy, file, &format!("```go\n{block}```\n")).as_deref(), Ok(expected.as_str()));
+}
+
+#[test]
 fn what_a_remark_may_stand_for_is_not_written_again() {
     // Nothing tells if the new function replaces the one that the remark may stand for.
     let block = "// ... existing code ...\n\nfunc (s *Shop) Open() (bool, error) {\n\treturn true, nil\n}\n\nfunc (s *Shop) Close() {\n\tos.Exit(0)\n}\n";
