@@ -52,6 +52,8 @@ const MAX_VANISHING_LINES: usize = 3;
 const MIN_DOUBLED_LINES: usize = 3;
 /// … where they are so many hundredths of what is added.
 const MIN_DOUBLED_PERCENT: usize = 75;
+/// Lines that may go where fewer come, in a reply that says nothing of a removal.
+const MAX_GONE_UNSAID: usize = 5;
 /// Classes and the like that a fragment is tried in.
 const MAX_ENCLOSING_DEFINITIONS: usize = 12;
 
@@ -115,8 +117,29 @@ fn merge_aligned(
     let merged = aligned_merge::merge_by_alignment(text, content, says_removal)?;
     let placed = check_merge(text, content, merged, allow).ok()?;
     let result = placed.apply_to(text);
+    if !says_removal && loses_more_than_it_brings(text, &result) {
+        return None;
+    }
     let is_sound = first_new_fault(path, text, &result).is_none() && !defines_twice(path, text, &result);
     is_sound.then_some(placed)
+}
+
+/// Returns true if a result lacks several lines of the file, and brings fewer in their place: a
+/// part that is like another was taken for it.
+fn loses_more_than_it_brings(text: &str, result: &str) -> bool {
+    let lines = |text: &str| -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for line in text.lines().filter(|line| lost_lines::is_distinctive(line)) {
+            *counts.entry(line.trim().to_owned()).or_default() += 1;
+        }
+        counts
+    };
+    let (old, new) = (lines(text), lines(result));
+    let missing = |of: &BTreeMap<String, usize>, among: &BTreeMap<String, usize>| -> usize {
+        of.iter().map(|(line, count)| count.saturating_sub(among.get(line).copied().unwrap_or(0))).sum()
+    };
+    let (gone, come) = (missing(&old, &new), missing(&new, &old));
+    gone > MAX_GONE_UNSAID && gone > come
 }
 
 /// Returns true if a result defines something more often than the file, which has it.

@@ -21,6 +21,8 @@ pub(super) struct LineChange {
     pub(super) is_apart: (bool, bool),
     /// True where its first and its last line are versions of the file's that are about the same.
     pub(super) is_version: (bool, bool),
+    /// The number of lines below it that are shown and stay.
+    pub(super) same_below: usize,
     /// Nothing of the rewrite comes before it.
     pub(super) is_first: bool,
     /// A remark says that lines go here.
@@ -45,6 +47,7 @@ pub(super) fn read_changes(aligner: &Aligner<'_>, steps: &[Step]) -> Option<(Vec
         is_open: false,
         removes: false,
         is_waiting: false,
+        is_followed: false,
         is_blank: false,
         is_remarked: false,
         run: RunBetweenRemarks::default(),
@@ -85,6 +88,8 @@ struct ChangeReader<'a, 't> {
     removes: bool,
     /// Nothing but blank lines has come after the last change.
     is_waiting: bool,
+    /// Nothing but lines that are shown and stay has come after the last change.
+    is_followed: bool,
     /// The last step was a blank line that stays.
     is_blank: bool,
     /// The last step was a remark's, blank lines apart.
@@ -148,6 +153,7 @@ impl ChangeReader<'_, '_> {
                 remarked: (self.is_remarked, false),
                 is_apart: (self.is_blank, false),
                 is_version: (is_keyed, false),
+                same_below: 0,
                 is_first: self.is_first,
                 removes: false,
             });
@@ -161,6 +167,7 @@ impl ChangeReader<'_, '_> {
         let old = aligner.old.line(column).trim_end();
         self.run.is_told |= is_keyed && old.len() >= MIN_TELLING_BYTES && self.counts.get(old) == Some(&1);
         (self.is_open, self.is_waiting, self.is_first, self.is_blank) = (true, true, false, false);
+        self.is_followed = true;
         let is_removal = matches!(token, Some(Token::Remove));
         self.removes |= is_removal && step == Step::Passed;
         let Some(change) = self.changes.last_mut() else { return };
@@ -179,6 +186,10 @@ impl ChangeReader<'_, '_> {
     fn take_rest(&mut self, step: Step, token: Option<Token>, column: usize) {
         let is_blank = step == Step::Same && self.aligner.old.is_blank(column);
         self.kept += usize::from(step == Step::Kept && !self.aligner.old.is_blank(column));
+        self.is_followed &= step == Step::Same;
+        if let (true, Some(change)) = (self.is_followed, self.changes.last_mut()) {
+            change.same_below += 1;
+        }
         if let (true, Some(change)) = (self.is_waiting, self.changes.last_mut()) {
             change.is_apart.1 |= is_blank;
             change.remarked.1 |= step != Step::Same;

@@ -13,7 +13,7 @@ use super::file_style::reindented_lines;
 use super::line_alignment::{Aligner, Step};
 use super::line_kinds::{depth, is_definition, is_head_line, is_import, key_of, opens_block};
 use super::line_merge::TextLines;
-use super::tree_merge::{MergedPieces, loses_too_many_lines};
+use super::tree_merge::{MAX_UNSHOWN_BESIDE_PLACEHOLDERS, MergedPieces, loses_too_many_lines};
 
 /// Maximum number of lines that may go at one place because the reply says that something does.
 const MAX_GONE_LINES: usize = 200;
@@ -26,7 +26,7 @@ pub(super) fn merge_by_alignment(text: &str, content: &str, says_removal: bool) 
     // Where a remark stands deeper than it should, or its words say less than it stands for, the
     // alignment fails that goes by these.
     [false, true].into_iter().find_map(|is_lenient| {
-        let aligner = Aligner::new(&old, &new, is_lenient)?;
+        let aligner = Aligner::new(&old, &new, is_lenient, says_removal)?;
         let forward = aligner.align(false)?;
         let backward = aligner.align(true)?;
         let merged = aligner.write(&forward, text, says_removal)?;
@@ -99,7 +99,8 @@ impl Aligner<'_> {
     /// Lets lines that come or go beside a remark begin after it, where they are the same either
     /// way.
     fn slide_from_remark(&self, change: &mut LineChange) {
-        while change.remarked == (true, false) && !change.is_apart.1 && change.old.end < self.old.len() {
+        let is_free = |change: &LineChange| change.remarked == (true, false) && !change.is_apart.1;
+        while is_free(change) && change.same_below > 0 && change.old.end < self.old.len() {
             let next = self.old.line(change.old.end).trim_end();
             let first = match (change.new.first(), change.old.is_empty()) {
                 (Some(first), true) => self.new.line(*first),
@@ -115,6 +116,7 @@ impl Aligner<'_> {
                 change.new.rotate_left(1);
             }
             change.old = change.old.start + 1..change.old.end + 1;
+            change.same_below -= 1;
         }
     }
 
@@ -152,7 +154,10 @@ impl Aligner<'_> {
         if gone.is_empty() && self.is_misplaced_at_edge(change) {
             return None;
         }
-        if loses_too_many_lines(gone.len(), come) {
+        // What comes in place of other lines is about as much as they are, unless the reply says
+        // that something goes.
+        let is_smaller = !says_removal && gone.len() > MAX_UNSHOWN_BESIDE_PLACEHOLDERS + come;
+        if is_smaller || loses_too_many_lines(gone.len(), come) {
             let imports = gone.iter().all(|at| is_import(self.old.line(*at)));
             let sure = change.removes || says_removal || imports;
             if !sure || gone.len() > MAX_GONE_LINES {

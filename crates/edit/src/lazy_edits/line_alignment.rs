@@ -16,7 +16,10 @@ const MAX_CELLS: usize = 8_000_000;
 /// comes or goes.
 const VERSION_COST: u32 = 3;
 const NEW_COST: u32 = 6;
+/// The same for a line that goes, in a reply that says that something does, and in others, where it
+/// was rather left out.
 const GONE_COST: u32 = 2;
+const UNSAID_GONE_COST: u32 = 8;
 /// Cost of a line that comes and that the file has once: it is that one, more often.
 const KNOWN_COST: u32 = 30;
 const BLANK_COST: u32 = 1;
@@ -64,10 +67,17 @@ pub(super) struct Aligner<'t> {
     /// The number of comments and blank lines at the file's beginning, which models often leave
     /// out without a word.
     pub(super) head: usize,
+    /// Cost of a line of the file that goes.
+    gone: u32,
 }
 
 impl<'t> Aligner<'t> {
-    pub(super) fn new(old: &'t TextLines<'t>, new: &'t TextLines<'t>, is_lenient: bool) -> Option<Self> {
+    pub(super) fn new(
+        old: &'t TextLines<'t>,
+        new: &'t TextLines<'t>,
+        is_lenient: bool,
+        says_removal: bool,
+    ) -> Option<Self> {
         let known: HashSet<&str> = (0..old.len()).map(|at| old.line(at).trim()).collect();
         let remark = |at: usize| {
             let line = new.line(at);
@@ -127,6 +137,7 @@ impl<'t> Aligner<'t> {
             costs,
             keys,
             head,
+            gone: if says_removal { GONE_COST } else { UNSAID_GONE_COST },
         })
     }
 
@@ -226,7 +237,7 @@ impl<'t> Aligner<'t> {
     }
 
     fn gone_cost(&self, old: usize) -> u32 {
-        if self.old.is_blank(old) || old < self.head { BLANK_COST } else { GONE_COST }
+        if self.old.is_blank(old) || old < self.head { BLANK_COST } else { self.gone }
     }
 
     /// Returns true if a remark may stand for a line: it is as deep, or one that stands at the
