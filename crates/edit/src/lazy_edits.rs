@@ -1,12 +1,14 @@
-//! Whole files with remarks in place of what stays, merged by the syntax tree.
+//! Whole files with remarks in place of what stays, merged into the file.
 //!
-//! A model that rewrites a file leaves out what it doesn't change: `// ... existing code ...`. Both
-//! texts are parsed, and from the outside in each thing of the new text is paired with the old
-//! thing that it is ([`align`]): by kind and name, else by similarity. What is shown replaces its
-//! old version, a remark stands for the old things between the neighbours that it has, and the rest
-//! of the file isn't touched. Windows of lines that need no tree are tried first ([`windows`]).
-//! Where more than one reading is possible, the rewrite is refused with the reason.
-//! Without a grammar, lines that occur once are the anchors ([`lines`]).
+//! A model that rewrites a file leaves out what it doesn't change, `// ... existing code ...`. All
+//! of its lines and remarks are aligned with the file's lines first ([`aligned_merge`]). Where that
+//! isn't sure, windows of lines between remarks are looked for, which need no tree
+//! ([`window_merge`]). Then both texts are parsed, and from the outside in each thing of the new
+//! text is paired with the old thing that it is ([`align`]): by kind and name, else by similarity.
+//! What is shown replaces its old version, a remark stands for the old things between the
+//! neighbours that it has, and the rest of the file isn't touched. Where more than one reading is
+//! possible, the rewrite is refused with the reason. Without a grammar, lines that occur once are
+//! the anchors ([`line_merge`]).
 
 mod align;
 mod aligned_changes;

@@ -42,36 +42,37 @@ pub(crate) async fn read_kept_texts(
     let (mut calls, mut kept) = (HashSet::<CallId>::new(), KeptTexts::default());
     let mut pinned = PinnedTexts::default();
     let [first, second] = PinnedTexts::RECORD_KINDS;
-    for_each_record(store, session, &[first, second, "message", "result", "began"], |record| match record {
-        Record::Began => kept.current = kept.said.len(),
-        Record::Queued(one) if one.kind == MessageKind::User || one.category == ReminderCategory::Agent => {
-            queued.insert(one.id, (one.kind, one.text));
-        }
-        Record::Withdrawn { id } => {
-            queued.remove(&id);
-            pinned.apply(&Record::Withdrawn { id });
-        }
-        Record::Queued(_) => pinned.apply(&record),
-        Record::Message { message, taken, calls: of_text, .. } => {
-            let reporting = |call: &&ToolUse| {
-                // The report of an agent in the background is a message.
-                reporting.contains(&call.name) && call.input.get("background") != Some(&Value::Bool(true))
-            };
-            let asked = message.tool_uses().chain(&of_text).filter(reporting);
-            calls.extend(asked.map(|call| call.id.clone()));
-            // A message without content was refused by a hook.
-            let taken = taken.iter().filter_map(|id| queued.remove(id));
-            for (kind, text) in taken.filter(|_| !message.content.is_empty()) {
-                match kind {
-                    MessageKind::User => kept.said.push(text),
-                    _ => kept.reports.push(DelegatedReport { call: None, text }),
+    for_each_record(store, session, &[first, second, "message", "result", "began"], |record| {
+        pinned.apply(&record);
+        match record {
+            Record::Began => kept.current = kept.said.len(),
+            Record::Queued(one)
+                if one.kind == MessageKind::User || one.category == ReminderCategory::Agent =>
+            {
+                queued.insert(one.id, (one.kind, one.text));
+            }
+            Record::Withdrawn { id } => drop(queued.remove(&id)),
+            Record::Message { message, taken, calls: of_text, .. } => {
+                let reporting = |call: &&ToolUse| {
+                    // The report of an agent in the background is a message.
+                    reporting.contains(&call.name) && call.input.get("background") != Some(&Value::Bool(true))
+                };
+                let asked = message.tool_uses().chain(&of_text).filter(reporting);
+                calls.extend(asked.map(|call| call.id.clone()));
+                // A message without content was refused by a hook.
+                let taken = taken.iter().filter_map(|id| queued.remove(id));
+                for (kind, text) in taken.filter(|_| !message.content.is_empty()) {
+                    match kind {
+                        MessageKind::User => kept.said.push(text),
+                        _ => kept.reports.push(DelegatedReport { call: None, text }),
+                    }
                 }
             }
+            Record::Result { call, block } if calls.remove(&call) => {
+                kept.reports.push(DelegatedReport { call: Some(call), text: block_text(block) });
+            }
+            _ => {}
         }
-        Record::Result { call, block } if calls.remove(&call) => {
-            kept.reports.push(DelegatedReport { call: Some(call), text: block_text(block) });
-        }
-        _ => {}
     })
     .await?;
     kept.pinned = pinned.into_texts();

@@ -1,6 +1,5 @@
 //! The lines that an alignment changes, if others beside each change tell where it is.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::line_alignment::{Aligner, Step, Token};
@@ -32,13 +31,8 @@ pub(super) struct LineChange {
 /// Returns the lines that an alignment changes, and the number of lines that it doesn't. `None`
 /// where lines beside a change are found by chance, or a remark stands for nothing.
 pub(super) fn read_changes(aligner: &Aligner<'_>, steps: &[Step]) -> Option<(Vec<LineChange>, usize)> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for at in 0..aligner.old.len() {
-        *counts.entry(aligner.old.line(at).trim_end()).or_default() += 1;
-    }
     let mut reader = ChangeReader {
         aligner,
-        counts,
         row: 0,
         column: 0,
         known: 0,
@@ -74,8 +68,6 @@ struct RunBetweenRemarks {
 
 struct ChangeReader<'a, 't> {
     aligner: &'a Aligner<'t>,
-    /// Of the file's lines.
-    counts: BTreeMap<&'t str, usize>,
     row: usize,
     column: usize,
     known: usize,
@@ -165,7 +157,8 @@ impl ChangeReader<'_, '_> {
         };
         self.run.changes |= !is_blank;
         let old = aligner.old.line(column).trim_end();
-        self.run.is_told |= is_keyed && old.len() >= MIN_TELLING_BYTES && self.counts.get(old) == Some(&1);
+        self.run.is_told |=
+            is_keyed && old.len() >= MIN_TELLING_BYTES && self.aligner.counts.get(old) == Some(&1);
         (self.is_open, self.is_waiting, self.is_first, self.is_blank) = (true, true, false, false);
         self.is_followed = true;
         let is_removal = matches!(token, Some(Token::Remove));
@@ -199,7 +192,7 @@ impl ChangeReader<'_, '_> {
         self.is_remarked = step != Step::Same || (is_blank && self.is_remarked);
         if let (Step::Same, Some(Token::Line(at))) = (step, token) {
             let line = self.aligner.new.line(at).trim_end();
-            self.run.is_told |= is_distinctive(line) && self.counts.get(line) == Some(&1);
+            self.run.is_told |= is_distinctive(line) && self.aligner.counts.get(line) == Some(&1);
             self.run.is_anchored |= is_distinctive(line);
             self.known += usize::from(!line.is_empty());
         }

@@ -27,10 +27,8 @@ pub(super) fn merge_by_alignment(text: &str, content: &str, says_removal: bool) 
     // alignment fails that goes by these.
     [false, true].into_iter().find_map(|is_lenient| {
         let aligner = Aligner::new(&old, &new, is_lenient, says_removal)?;
-        let forward = aligner.align(false)?;
-        let backward = aligner.align(true)?;
-        let merged = aligner.write(&forward, text, says_removal)?;
-        let other = aligner.write(&backward, text, says_removal)?;
+        let merged = aligner.write(&aligner.align(false)?, text, says_removal)?;
+        let other = aligner.write(&aligner.align(true)?, text, says_removal)?;
         (merged.apply_to(text) == other.apply_to(text)).then_some(merged)
     })
 }

@@ -10,8 +10,8 @@ use super::window_merge::is_elided_body;
 use crate::lost_lines::is_distinctive;
 use crate::placeholder::{self, Placeholder};
 
-/// Lines of the rewrite times lines of the file that are aligned.
-const MAX_CELLS: usize = 8_000_000;
+/// Lines of the rewrite and edges of its remarks, times lines of the file, that are aligned.
+const MAX_CELLS: usize = 24_000_000;
 /// Costs of a line that is another version of the file's, comes, or goes, and of a blank one that
 /// comes or goes.
 const VERSION_COST: u32 = 3;
@@ -60,13 +60,15 @@ pub(super) struct Aligner<'t> {
     pub(super) old: &'t TextLines<'t>,
     pub(super) new: &'t TextLines<'t>,
     pub(super) tokens: Vec<Token>,
+    /// The number of the file's lines that are so.
+    pub(super) counts: BTreeMap<&'t str, usize>,
     /// Cost of each of the rewrite's lines if it comes.
-    pub(super) costs: Vec<u32>,
+    costs: Vec<u32>,
     /// The number of the file's lines that are about the same.
-    pub(super) keys: BTreeMap<&'t str, usize>,
+    keys: BTreeMap<&'t str, usize>,
     /// The number of comments and blank lines at the file's beginning, which models often leave
     /// out without a word.
-    pub(super) head: usize,
+    head: usize,
     /// Cost of a line of the file that goes.
     gone: u32,
 }
@@ -86,30 +88,20 @@ impl<'t> Aligner<'t> {
                 .or_else(|| placeholder::is_removal_note(line).then_some(Placeholder::Remove));
             kind.filter(|_| !known.contains(line.trim()))
         };
-        let within = |at: usize| {
-            (placeholder::placeholder_within_line(new.line(at)).is_some() || is_elided_body(new.line(at)))
-                && !known.contains(new.line(at).trim())
-                && remark(at).is_none()
+        let remarks: Vec<Option<Placeholder>> = (0..new.len()).map(remark).collect();
+        let is_partly_remark = |(at, remark): (usize, &Option<Placeholder>)| {
+            let line = new.line(at);
+            remark.is_none()
+                && (placeholder::placeholder_within_line(line).is_some() || is_elided_body(line))
+                && !known.contains(line.trim())
         };
-        if old.len().checked_mul(new.len())? > MAX_CELLS || (0..new.len()).any(within) {
+        // Each remark has an edge on both sides.
+        if old.len().checked_mul(3 * new.len())? > MAX_CELLS
+            || remarks.iter().enumerate().any(is_partly_remark)
+        {
             return None;
         }
-        let filled = |at: &usize| !new.is_blank(*at) && remark(*at).is_none();
-        let mut tokens = Vec::with_capacity(new.len());
-        for at in 0..new.len() {
-            match remark(at) {
-                None => tokens.push(Token::Line(at)),
-                Some(Placeholder::Remove) => tokens.push(Token::Remove),
-                Some(Placeholder::Keep) => {
-                    let before = (0..at).rev().find(filled).map(|at| new.line(at));
-                    let after = (at + 1..new.len()).find(filled).map(|at| new.line(at));
-                    let is_head = is_head_remark(new.line(at)) && !is_lenient;
-                    let least = least_depth(depth(new.line(at)), before, after, is_lenient);
-                    let keep = if is_head { Token::Head } else { Token::Keep(least) };
-                    tokens.extend([Token::End, keep, Token::End]);
-                }
-            }
-        }
+        let tokens = tokens_of(new, &remarks, is_lenient);
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for at in 0..old.len() {
             *counts.entry(old.line(at).trim_end()).or_default() += 1;
@@ -134,6 +126,7 @@ impl<'t> Aligner<'t> {
             old,
             new,
             tokens,
+            counts,
             costs,
             keys,
             head,
@@ -258,6 +251,34 @@ impl<'t> Aligner<'t> {
         let key = key_of(self.old.line(old).trim());
         step == Step::Version && key_of(self.new.line(at).trim()) == key && self.keys.get(key) == Some(&1)
     }
+}
+
+/// The lines of a rewrite and its remarks, of which each has its meaning from the lines beside it.
+fn tokens_of(new: &TextLines<'_>, remarks: &[Option<Placeholder>], is_lenient: bool) -> Vec<Token> {
+    let is_filled = |at: usize| !new.is_blank(at) && remarks.get(at).is_some_and(Option::is_none);
+    let mut below = vec![None; new.len()];
+    let mut next = None;
+    for (at, below) in below.iter_mut().enumerate().rev() {
+        *below = next;
+        next = if is_filled(at) { Some(new.line(at)) } else { next };
+    }
+    let (mut tokens, mut above) = (Vec::with_capacity(new.len()), None);
+    for ((at, remark), below) in remarks.iter().enumerate().zip(below) {
+        match remark {
+            None => tokens.push(Token::Line(at)),
+            Some(Placeholder::Remove) => tokens.push(Token::Remove),
+            Some(Placeholder::Keep) => {
+                let line = new.line(at);
+                let keep = match is_head_remark(line) && !is_lenient {
+                    true => Token::Head,
+                    false => Token::Keep(least_depth(depth(line), above, below, is_lenient)),
+                };
+                tokens.extend([Token::End, keep, Token::End]);
+            }
+        }
+        above = if is_filled(at) { Some(new.line(at)) } else { above };
+    }
+    tokens
 }
 
 /// The least depth of the lines that a remark stands for, by its own and by the lines beside it.

@@ -2,7 +2,7 @@
 
 use crate::lines::split_indent;
 use crate::lost_lines::is_distinctive;
-use crate::placement::tokens::is_similar;
+use crate::placement::tokens::{is_similar, shared_at_ends};
 
 /// Beginnings of lines that name what other files have.
 const IMPORT_WORDS: [&str; 9] =
@@ -75,11 +75,8 @@ pub(super) fn is_definition(line: &str) -> bool {
 }
 
 /// Returns true if two lines share four fifths of the longer one at their ends.
-pub(super) fn shares_most(one: &str, other: &str) -> bool {
-    let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
-    let tail = one.bytes().rev().zip(other.bytes().rev()).take_while(|(one, other)| one == other).count();
-    let (shorter, longer) = (one.len().min(other.len()), one.len().max(other.len()));
-    5 * (head + tail).min(shorter) >= 4 * longer
+fn shares_most(one: &str, other: &str) -> bool {
+    5 * shared_at_ends(one, other) >= 4 * one.len().max(other.len())
 }
 
 pub(super) fn depth(line: &str) -> usize {

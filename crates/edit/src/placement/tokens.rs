@@ -102,11 +102,14 @@ pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
 
 /// Returns true if two lines share at least half of the longer one at their ends.
 pub(crate) fn is_similar(one: &str, other: &str) -> bool {
+    2 * shared_at_ends(one, other) >= one.len().max(other.len())
+}
+
+/// Returns the number of bytes that two lines share at their beginning and their end.
+pub(crate) fn shared_at_ends(one: &str, other: &str) -> usize {
     let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
-    let rest = |line: &str| line.len() - head;
     let tail = one.bytes().rev().zip(other.bytes().rev()).take_while(|(one, other)| one == other).count();
-    let shared = head + tail.min(rest(one)).min(rest(other));
-    2 * shared >= one.len().max(other.len())
+    (head + tail).min(one.len()).min(other.len())
 }
 
 #[cfg(test)]
