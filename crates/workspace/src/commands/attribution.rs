@@ -17,21 +17,32 @@ pub(crate) fn sessions_possibly_changing(
     is_there: bool,
     others: &[CommandSpan],
 ) -> Vec<SessionId> {
-    if others.is_empty() {
-        return Vec::new();
-    }
+    let Some(newest) = others.iter().map(|span| span.began).max() else { return Vec::new() };
     let touched = match is_there {
-        true => root_dir.stat(path).ok().flatten().map(|seen| seen.ctime),
+        true => change_time(root_dir, path, newest),
         // The directory may have lost something else since.
         false => parent_change_time(root_dir, path),
     };
-    let touched = touched.unwrap_or(i64::MAX);
-    let may_be = |span: &&CommandSpan| span.began <= touched && !(is_there && touched > span.until);
+    let may_be = |span: &&CommandSpan| {
+        touched.is_none_or(|touched| span.began <= touched && !(is_there && touched > span.until))
+    };
     let may_be = others.iter().filter(may_be);
     let mut sessions: Vec<SessionId> = may_be.map(|span| span.session.clone()).collect();
     sessions.sort();
     sessions.dedup();
     sessions
+}
+
+/// Returns when what is at the path was last changed, in whichever way; `None` if nothing is there.
+/// A time up to `since` is given only if no change is in progress, whose time may be missing yet.
+pub(crate) fn change_time(root_dir: &RootDir, path: &RelPath, since: i64) -> Option<i64> {
+    let look = || root_dir.stat(path).ok().flatten();
+    let seen = look()?;
+    if seen.ctime > since || !seen.is_file() {
+        return Some(seen.ctime);
+    }
+    root_dir.wait_for_change(path);
+    look().map(|seen| seen.ctime)
 }
 
 /// Returns when the nearest existing directory above the path last gained or lost a name.
@@ -47,4 +58,36 @@ pub(crate) fn parent_change_time(root_dir: &RootDir, path: &RelPath) -> Option<i
         }
     }
     root_dir.stat_root().ok().flatten().map(|root| root.mtime)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+    use crate::files::stat::file_clock;
+
+    #[test]
+    fn what_is_seen_of_a_change_has_its_time() {
+        // To cut a file of this size takes a while, in which it looks empty and old.
+        let content = vec![1; 8 << 20];
+        let dir = tempfile::tempdir().unwrap();
+        let (root_dir, path) = (RootDir::open(dir.path()).unwrap(), RelPath::parse("file").unwrap());
+        let file = dir.path().join("file");
+        let stat = || root_dir.stat(&path).unwrap().unwrap();
+        for round in 0..24 {
+            fs::write(&file, &content).unwrap();
+            let written = stat().ctime;
+            let later = || Some(file_clock()).filter(|now| *now > written);
+            let began = std::iter::repeat_with(later).flatten().next().unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(|| File::options().write(true).truncate(true).open(&file).unwrap());
+                while stat().size > 0 {
+                    std::thread::yield_now();
+                }
+                let touched = change_time(&root_dir, &path, began).unwrap();
+                assert!(touched >= began, "round {round}: {touched}, {began}");
+            });
+        }
+    }
 }

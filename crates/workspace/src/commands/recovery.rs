@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use journeyman_protocol::{CallId, FileChange, GuardViolation, RelPath, SessionId, UnixMillis};
 
 use crate::change::CheckpointId;
-use crate::commands::attribution::{parent_change_time, sessions_possibly_changing};
+use crate::commands::attribution::{change_time, parent_change_time, sessions_possibly_changing};
 use crate::commands::heartbeat;
 use crate::commands::heartbeat::{CommandStart, RecoveryStage, StaleHeartbeat, find_heartbeats};
 use crate::commands::journaling::ChangeOrigin;
@@ -521,7 +521,7 @@ impl Recovery<'_> {
 
     /// Returns true if what is at the path was last changed, in whichever way, by then.
     fn is_unchanged_since(&self, path: &RelPath, until: i64) -> bool {
-        matches!(self.workspace.project.root_dir.stat(path), Ok(Some(seen)) if seen.ctime <= until)
+        change_time(&self.workspace.project.root_dir, path, until).is_some_and(|touched| touched <= until)
     }
 
     /// Returns true if the nearest existing directory above the path has gained or lost no name

@@ -17,7 +17,7 @@ use journeyman_root_fs::open_beneath;
 use crate::files::stat::{FileStat, to_mode};
 pub(crate) use journeyman_root_fs::{LinkPolicy, read_up_to};
 use journeyman_sandbox::ProjectCopy;
-use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, SeekFrom, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use crate::error::{NotAFile, WorkspaceError};
@@ -189,6 +189,18 @@ impl RootDir {
             Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
             None => Ok((file, seen)),
         }
+    }
+
+    /// Waits until no system call is changing the regular file at the canonical `path`.
+    ///
+    /// File systems show a new size before they stamp the file with the time of its change, so that
+    /// it looks like one that was changed long ago. Meanwhile they hold the lock of the file, which
+    /// they take to look for data in it (ext4, Btrfs, tmpfs), or to read (XFS).
+    pub(crate) fn wait_for_change(&self, path: &RelPath) {
+        // What can't be opened isn't waited for.
+        let Ok((file, _)) = self.open_file(path, LinkPolicy::Refuse) else { return };
+        let _read = rustix::io::pread(&file, &mut [0_u8; 1], 0);
+        let _found = rustix::fs::seek(&file, SeekFrom::Data(0));
     }
 
     /// Reads the target of the link at the canonical `path`.
