@@ -443,17 +443,18 @@ impl Recovery<'_> {
             Err(WorkspaceError::Lost { .. }) => return Ok(None),
             Err(other) => return Err(other),
         };
-        let (after, mark) = self
-            .workspace
-            .transactions
-            .snapshot_at_rest(|| self.workspace.snapshots.snapshot_after_command(&before, true))?;
+        let session = &heartbeat.begin.session;
+        let transactions = &self.workspace.transactions;
+        // A command whose work is looked at is at work until it is in the journal: it has to be
+        // seen there before the mark, or here.
+        let ((after, at_work), mark) = transactions.snapshot_at_rest(|| {
+            let after = self.workspace.snapshots.snapshot_after_command(&before, true)?;
+            Ok((after, transactions.other_command_spans(session, heartbeat.began)?))
+        })?;
         let TreeDifferences { files, made, removed, modes, .. } =
             self.workspace.snapshots.compare_snapshots(&before, &after)?;
-        let session = &heartbeat.begin.session;
-        let at_work = self.workspace.transactions.other_command_spans(session, heartbeat.began)?;
-        let mut lines = self
-            .workspace
-            .transactions
+        self.workspace.project.transaction_context().reach_failpoint(TransactionStep::Look, None)?;
+        let mut lines = transactions
             .write_locked(|writer, _| writer.journal.lines_since_mark(heartbeat.begin.journal_end))?;
         // What was journaled after the look isn't in it.
         lines.retain(|line| mark.covers(line));

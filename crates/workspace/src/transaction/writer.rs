@@ -120,10 +120,10 @@ impl TransactionWriter {
 
     /// Takes a snapshot while no change is open. Returns it with the journal's mark of that moment.
     /// Waits for the project's lock only if another process is changing the tree.
-    pub(crate) fn snapshot_at_rest(
+    pub(crate) fn snapshot_at_rest<T>(
         &self,
-        take: impl Fn() -> Result<Arc<Tree>, WorkspaceError>,
-    ) -> Result<(Arc<Tree>, JournalMark), WorkspaceError> {
+        take: impl Fn() -> Result<T, WorkspaceError>,
+    ) -> Result<(T, JournalMark), WorkspaceError> {
         if let Some(before) = self.mark_if_at_rest()? {
             let tree = take()?;
             self.project.transaction_context().reach_failpoint(TransactionStep::Look, None)?;

@@ -38,6 +38,29 @@ fn recovery_leaves_what_another_session_did_while_the_command_ran() {
 }
 
 #[test]
+fn recovery_leaves_what_a_command_did_that_ends_before_it_is_told_whose_it_is() {
+    let (project, checkpoint, before) = cut_off(|_, _| {});
+    let (other, looks) = (project.open(), AtomicUsize::new(0));
+    tick();
+    let running = other.command_observer().begin_call(&session(2), &call("theirs")).unwrap();
+    project.write("theirs", "by their command");
+    let running = std::sync::Mutex::new(Some(running));
+    let hook = move |step| {
+        // After the tree was looked at and the journal was found to be as before.
+        if step == FailStep::Look && looks.fetch_add(1, Ordering::Relaxed) == 1 {
+            let running = running.lock().unwrap().take().unwrap();
+            let theirs = other.command_observer().end(running, &session(2), Some(&call("theirs"))).unwrap();
+            assert!(shown(&theirs).contains("+theirs"));
+        }
+        Fault::Go
+    };
+    recover(&project.open_failing(Failpoint::new(hook)), checkpoint);
+    let mut expected = before;
+    expected.insert("theirs".into(), project.tree()[b"theirs".as_slice()].clone());
+    assert_eq!(project.tree(), expected);
+}
+
+#[test]
 fn a_file_left_because_another_session_may_have_changed_it_is_named_at_each_sealing() {
     let project = project();
     let workspace = project.open();
