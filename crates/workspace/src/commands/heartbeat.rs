@@ -57,6 +57,8 @@ const MAX_EXIT_WAIT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum wait for another process that holds a heartbeat's lock only to test it.
 const MAX_PROBE_WAIT: Duration = Duration::from_millis(10);
+/// Maximum number of listings of the heartbeats where names in each are gone when they are read.
+const MAX_LISTINGS: u32 = 16;
 /// Nanoseconds in a second.
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
@@ -464,15 +466,23 @@ fn map_heartbeats<T>(
     read: impl Fn(&Path) -> io::Result<T>,
 ) -> Result<Vec<T>, WorkspaceError> {
     let dir = heartbeats_dir(state_dir);
-    let mut found = Vec::new();
-    for path in heartbeat_paths(&dir, stages).map_err(|source| state_error("list", &dir, source))? {
-        match read(&path) {
-            Ok(one) => found.push(one),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(source) => return Err(state_error("read", &path, source)),
+    let mut listings = 0;
+    'list: loop {
+        listings += 1;
+        let mut found = Vec::new();
+        for path in heartbeat_paths(&dir, stages).map_err(|source| state_error("list", &dir, source))? {
+            match read(&path) {
+                Ok(one) => found.push(one),
+                // The next stage of a command has another name, which the listing lacks.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && listings < MAX_LISTINGS => {
+                    continue 'list;
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(state_error("read", &path, source)),
+            }
         }
+        return Ok(found);
     }
-    Ok(found)
 }
 
 /// The time span in which a call ran, or may have run.
@@ -663,4 +673,29 @@ pub(crate) struct LiveCommand {
     pub(crate) call: CallId,
     pub(crate) tree: Arc<Tree>,
     pub(crate) journal_end: JournalMark,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_that_is_renamed_after_the_listing_is_read() {
+        let state = tempfile::tempdir().unwrap();
+        let dir = heartbeats_dir(state.path());
+        fs::create_dir(&dir).unwrap();
+        for name in ["1-1-000", "2-1-000", "3-1-000"] {
+            fs::write(dir.join(name), name).unwrap();
+        }
+        let read = |path: &Path| {
+            // Another process ends the first command, and recovers the second.
+            if path.ends_with("2-1-000") {
+                fs::remove_file(dir.join("1-1-000")).unwrap();
+                fs::rename(path, path.with_extension(RECOVERED_EXTENSION)).unwrap();
+            }
+            fs::read_to_string(path)
+        };
+        let stages = [RecoveryStage::Running, RecoveryStage::Recovered];
+        assert_eq!(map_heartbeats(state.path(), &stages, read).unwrap(), ["2-1-000", "3-1-000"]);
+    }
 }
