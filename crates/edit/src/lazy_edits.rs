@@ -54,6 +54,8 @@ const MAX_VANISHING_LINES: usize = 3;
 const MIN_DOUBLED_LINES: usize = 3;
 /// … where they are so many hundredths of what is added.
 const MIN_DOUBLED_PERCENT: usize = 75;
+/// Lines that a rewrite and the file have once, of which so many are never in the result twice.
+const MIN_SHOWN_DOUBLES: usize = 2;
 /// Lines that may go where fewer come, in a reply that says nothing of a removal.
 const MAX_GONE_UNSAID: usize = 5;
 /// Classes and the like that a fragment is tried in.
@@ -81,8 +83,14 @@ pub(crate) fn merge_rewrite(
         return Ok(placed);
     }
     let placed = merge_by_parts(path, text, rewrite, allow)?;
-    if defines_twice(path, text, &placed.apply_to(text)) {
+    let result = placed.apply_to(text);
+    if defines_twice(path, text, &result) {
         return Err(refuse_rewrite("it would define something a second time"));
+    }
+    if doubles_shown_lines(text, content, &result) {
+        return Err(refuse_rewrite(
+            "lines that it shows once would be in the file twice. Repeat the lines before and after each change as they are in the file",
+        ));
     }
     Ok(placed)
 }
@@ -126,18 +134,29 @@ fn merge_aligned(
     is_sound.then_some(placed)
 }
 
+/// How often a text has each of its lines that say something.
+fn count_lines(text: &str) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for line in text.lines().filter(|line| lost_lines::is_distinctive(line)) {
+        *counts.entry(line.trim()).or_default() += 1;
+    }
+    counts
+}
+
+/// Returns true if a result has lines twice that the file and the rewrite have once.
+fn doubles_shown_lines(text: &str, content: &str, result: &str) -> bool {
+    let (old, new, merged) = (count_lines(text), count_lines(content), count_lines(result));
+    let is_doubled = |(line, count): &(&&str, &usize)| {
+        **count == 1 && old.get(**line) == Some(&1) && merged.get(**line).is_some_and(|count| *count > 1)
+    };
+    new.iter().filter(is_doubled).count() >= MIN_SHOWN_DOUBLES
+}
+
 /// Returns true if a result lacks several lines of the file, and brings fewer in their place: a
 /// part that is like another was taken for it.
 fn loses_more_than_it_brings(text: &str, result: &str) -> bool {
-    let lines = |text: &str| -> BTreeMap<String, usize> {
-        let mut counts = BTreeMap::new();
-        for line in text.lines().filter(|line| lost_lines::is_distinctive(line)) {
-            *counts.entry(line.trim().to_owned()).or_default() += 1;
-        }
-        counts
-    };
-    let (old, new) = (lines(text), lines(result));
-    let missing = |of: &BTreeMap<String, usize>, among: &BTreeMap<String, usize>| -> usize {
+    let (old, new) = (count_lines(text), count_lines(result));
+    let missing = |of: &BTreeMap<&str, usize>, among: &BTreeMap<&str, usize>| -> usize {
         of.iter().map(|(line, count)| count.saturating_sub(among.get(line).copied().unwrap_or(0))).sum()
     };
     let (gone, come) = (missing(&old, &new), missing(&new, &old));

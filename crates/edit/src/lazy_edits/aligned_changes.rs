@@ -26,11 +26,30 @@ pub(super) struct LineChange {
     pub(super) is_first: bool,
     /// A remark says that lines go here.
     pub(super) removes: bool,
+    /// True where a line that the file has once is shown above and below, with no remark between,
+    /// or the file's beginning or end is.
+    pub(super) is_held: (bool, bool),
 }
 
-/// Returns the lines that an alignment changes, and the number of lines that it doesn't. `None`
-/// where lines beside a change are found by chance, or a remark stands for nothing.
-pub(super) fn read_changes(aligner: &Aligner<'_>, steps: &[Step]) -> Option<(Vec<LineChange>, usize)> {
+/// Lines of the file that a remark stands for.
+pub(super) struct HiddenLines {
+    pub(super) old: Range<usize>,
+    /// The remark's own depth; `None` for one that stands for the imports.
+    pub(super) depth: Option<usize>,
+}
+
+/// What an alignment comes to.
+pub(super) struct AlignedChanges {
+    pub(super) changes: Vec<LineChange>,
+    /// The number of lines that are shown and stay.
+    pub(super) known: usize,
+    /// What each remark stands for, in order.
+    pub(super) hidden: Vec<HiddenLines>,
+}
+
+/// Returns the lines that an alignment changes and those that it doesn't. `None` where lines
+/// beside a change are found by chance, or a remark stands for nothing.
+pub(super) fn read_changes(aligner: &Aligner<'_>, steps: &[Step]) -> Option<AlignedChanges> {
     let mut reader = ChangeReader {
         aligner,
         row: 0,
@@ -44,16 +63,17 @@ pub(super) fn read_changes(aligner: &Aligner<'_>, steps: &[Step]) -> Option<(Vec
         is_followed: false,
         is_blank: false,
         is_remarked: false,
-        run: RunBetweenRemarks::default(),
+        run: RunBetweenRemarks { is_held: true, ..RunBetweenRemarks::default() },
         is_inside_told: false,
         is_in_remark: false,
         kept: 0,
+        hidden: Vec::new(),
     };
     for step in steps {
         reader.take_step(*step)?;
     }
     reader.close_run(None)?;
-    Some((reader.changes, reader.known))
+    Some(AlignedChanges { changes: reader.changes, known: reader.known, hidden: reader.hidden })
 }
 
 /// The lines between two remarks so far.
@@ -64,6 +84,10 @@ struct RunBetweenRemarks {
     is_told: bool,
     /// A line is the file's and says something.
     is_anchored: bool,
+    /// A line that is shown and stays is one that the file has once, or it is the first run.
+    is_held: bool,
+    /// Changes before this one have lines that hold them below.
+    held: usize,
 }
 
 struct ChangeReader<'a, 't> {
@@ -92,6 +116,7 @@ struct ChangeReader<'a, 't> {
     is_in_remark: bool,
     /// Lines that aren't blank and that the remark stands for.
     kept: usize,
+    hidden: Vec<HiddenLines>,
 }
 
 impl ChangeReader<'_, '_> {
@@ -119,6 +144,16 @@ impl ChangeReader<'_, '_> {
     fn pass_edge(&mut self, column: usize) -> Option<()> {
         if self.is_in_remark && (self.kept == 0 || self.is_below_attribute(column)) {
             return None;
+        }
+        match self.hidden.last_mut().filter(|_| self.is_in_remark) {
+            Some(hidden) => hidden.old.end = column,
+            None => {
+                let depth = match self.aligner.tokens.get(self.row) {
+                    Some(Token::Keep { own, .. }) => Some(*own),
+                    _ => None,
+                };
+                self.hidden.push(HiddenLines { old: column..column, depth });
+            }
         }
         (self.is_in_remark, self.kept) = (!self.is_in_remark, 0);
         Some(())
@@ -148,6 +183,7 @@ impl ChangeReader<'_, '_> {
                 same_below: 0,
                 is_first: self.is_first,
                 removes: false,
+                is_held: (self.run.is_held, false),
             });
         }
         let is_blank = match (step, token) {
@@ -192,17 +228,31 @@ impl ChangeReader<'_, '_> {
         self.is_remarked = step != Step::Same || (is_blank && self.is_remarked);
         if let (Step::Same, Some(Token::Line(at))) = (step, token) {
             let line = self.aligner.new.line(at).trim_end();
-            self.run.is_told |= is_distinctive(line) && self.aligner.counts.get(line) == Some(&1);
+            if is_distinctive(line) && self.aligner.counts.get(line) == Some(&1) {
+                (self.run.is_told, self.run.is_held) = (true, true);
+                self.hold_changes();
+            }
             self.run.is_anchored |= is_distinctive(line);
             self.known += usize::from(!line.is_empty());
         }
     }
 
+    /// What stands below the changes of the run tells where they end.
+    fn hold_changes(&mut self) {
+        let from = std::mem::replace(&mut self.run.held, self.changes.len());
+        self.changes.iter_mut().skip(from).for_each(|change| change.is_held.1 = true);
+    }
+
     /// The end of a run, at a remark or at the text's.
     fn close_run(&mut self, remark: Option<Token>) -> Option<()> {
-        let run = std::mem::take(&mut self.run);
+        if remark.is_none() {
+            self.hold_changes();
+        }
+        let held = self.changes.len();
+        let run =
+            std::mem::replace(&mut self.run, RunBetweenRemarks { held, ..RunBetweenRemarks::default() });
         let is_told = run.is_told || (self.is_inside_told && run.is_anchored);
-        self.is_inside_told = is_told && matches!(remark, Some(Token::Keep(least)) if least > 0);
+        self.is_inside_told = is_told && matches!(remark, Some(Token::Keep { least, .. }) if least > 0);
         (!run.changes || is_told).then_some(())
     }
 }

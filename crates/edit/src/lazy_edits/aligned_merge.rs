@@ -5,16 +5,24 @@
 //! of the file's lines that are as deep as it; and what is neither shown nor stood for goes, which
 //! has to be told by more than that. The alignment with the least cost is taken if it is sure:
 //! where the earliest and the latest of the cheapest differ, or a change touches a remark so that
-//! it may belong to what that stands for, there is none.
+//! it may belong to what that stands for, or where all of the file's lines can stay as well, there
+//! is none.
 
-use super::aligned_changes::{LineChange, read_changes};
+use std::ops::Range;
+
+use super::aligned_changes::{AlignedChanges, HiddenLines, LineChange, read_changes};
 use super::edge_additions::{FIXED_BEGINNINGS, PYTHON_MAIN};
 use super::file_style::reindented_lines;
 use super::line_alignment::{Aligner, Step};
-use super::line_kinds::{depth, is_definition, is_head_line, is_import, key_of, opens_block};
+use super::line_kinds::{depth, is_definition, is_head_line, is_import, is_version, key_of, opens_block};
 use super::line_merge::TextLines;
 use super::tree_merge::{MAX_UNSHOWN_BESIDE_PLACEHOLDERS, MergedPieces, loses_too_many_lines};
 
+/// Lines beside those that come, more than they are, among which an old version of one is looked
+/// for.
+const MAX_HIDDEN_LINES: usize = 4;
+/// Words that begin the declaration of a variable.
+const DECLARING_WORDS: [&str; 8] = ["let", "var", "const", "val", "local", "my", "export", "import"];
 /// Maximum number of lines that may go at one place because the reply says that something does.
 const MAX_GONE_LINES: usize = 200;
 /// The merge; `None` where it isn't sure. `says_removal`: the reply speaks of something that goes.
@@ -26,25 +34,68 @@ pub(super) fn merge_by_alignment(text: &str, content: &str, says_removal: bool) 
     // Where a remark stands deeper than it should, or its words say less than it stands for, the
     // alignment fails that goes by these.
     [false, true].into_iter().find_map(|is_lenient| {
-        let aligner = Aligner::new(&old, &new, is_lenient, says_removal)?;
-        let merged = aligner.write(&aligner.align(false)?, text, says_removal)?;
-        let other = aligner.write(&aligner.align(true)?, text, says_removal)?;
-        (merged.apply_to(text) == other.apply_to(text)).then_some(merged)
+        let mut aligner = Aligner::new(&old, &new, is_lenient, says_removal)?;
+        let merged = aligner.merge_both_ways(text, says_removal, true);
+        aligner.keeps_all = true;
+        let Some(merged) = merged else { return aligner.merge_both_ways(text, says_removal, true) };
+        let adds = |(range, _): &(Range<usize>, String)| {
+            text.get(range.clone()).is_some_and(|old| old.trim().is_empty())
+        };
+        if merged.pieces.iter().all(adds) {
+            return Some(merged);
+        }
+        // Where all lines of the file can stay as well, either may be meant.
+        let keeping = aligner.merge_both_ways(text, says_removal, false);
+        keeping.is_none_or(|keeping| merged.apply_to(text) == keeping.apply_to(text)).then_some(merged)
     })
 }
 
+/// What the remarks right above and below a change stand for.
+fn hidden_beside<'h>(
+    change: &LineChange,
+    hidden: &'h [HiddenLines],
+) -> (Option<&'h HiddenLines>, Option<&'h HiddenLines>) {
+    let above = hidden.iter().rfind(|lines| lines.old.end <= change.old.start);
+    let below = hidden.iter().find(|lines| lines.old.start >= change.old.end);
+    (above.filter(|_| change.remarked.0), below.filter(|_| change.remarked.1))
+}
+
 impl Aligner<'_> {
+    /// The merge of the earliest and the latest of the cheapest alignments, where it is the same.
+    /// `checks_hidden`: a remark beside a change may not stand for what that may replace.
+    fn merge_both_ways(&self, text: &str, says_removal: bool, checks_hidden: bool) -> Option<MergedPieces> {
+        let write = |steps: &[Step]| self.write(steps, text, says_removal, checks_hidden);
+        let merged = write(&self.align(false)?)?;
+        let other = write(&self.align(true)?)?;
+        (merged.apply_to(text) == other.apply_to(text)).then_some(merged)
+    }
+
     /// The differences of an alignment as replacements; `None` where one of them isn't sure.
-    fn write(&self, steps: &[Step], text: &str, says_removal: bool) -> Option<MergedPieces> {
-        let (mut changes, known) = read_changes(self, steps)?;
+    fn write(
+        &self,
+        steps: &[Step],
+        text: &str,
+        says_removal: bool,
+        checks_hidden: bool,
+    ) -> Option<MergedPieces> {
+        let AlignedChanges { mut changes, known, hidden } = read_changes(self, steps)?;
         changes.iter_mut().for_each(|change| self.slide_from_remark(change));
+        let is_unsure = |change: &LineChange| {
+            let is_hidden = self.has_hidden_version(change, &hidden) || self.has_hidden_end(change, &hidden);
+            (checks_hidden && is_hidden) || (!says_removal && self.renames_unsaid(change))
+        };
+        if changes.iter().any(is_unsure) {
+            return None;
+        }
         let mut merged = MergedPieces { known, is_aligned: true, ..MergedPieces::default() };
         let line_break = crate::lines::first_line_break(text);
         for change in &changes {
             let Some(lines) = self.accepted_lines(change, says_removal, &mut merged)? else { continue };
             let mut end_line = change.old.end;
             let is_blank = |at: usize| at < self.old.len() && self.old.is_blank(at);
-            if lines.is_empty()
+            let is_by_remark = change.removes || change.remarked.0 || change.remarked.1;
+            if is_by_remark
+                && lines.is_empty()
                 && !change.old.is_empty()
                 && change.old.start.checked_sub(1).is_none_or(is_blank)
             {
@@ -73,6 +124,43 @@ impl Aligner<'_> {
             merged.pieces.push((start..end, piece));
         }
         Some(merged)
+    }
+
+    /// Returns true if a remark beside lines that come stands for a line that is like one of them:
+    /// that may be the old version of it, which goes.
+    fn has_hidden_version(&self, change: &LineChange, hidden: &[HiddenLines]) -> bool {
+        let come: Vec<&str> = change.new.iter().map(|at| self.new.line(*at).trim()).collect();
+        let near = come.len() + MAX_HIDDEN_LINES;
+        let (above, below) = hidden_beside(change, hidden);
+        let lines = above.into_iter().flat_map(|lines| lines.old.clone().rev().take(near));
+        let mut lines = lines.chain(below.into_iter().flat_map(|lines| lines.old.clone().take(near)));
+        lines.any(|at| {
+            let line = self.old.line(at).trim();
+            come.iter().any(|come| is_version(come, line))
+        })
+    }
+
+    /// Returns true if a definition comes in place of another one, and lines that the file has once
+    /// don't stand on both sides: it may as well come to the other one.
+    fn renames_unsaid(&self, change: &LineChange) -> bool {
+        let names = |line: &&str| is_definition(line) && (line.contains('(') || opens_block(line));
+        let old = change.old.clone().map(|at| self.old.line(at).trim());
+        let new = change.new.iter().map(|at| self.new.line(*at).trim());
+        let come: Vec<&str> = new.filter(names).map(key_of).collect();
+        change.is_held != (true, true)
+            && !come.is_empty()
+            && old.filter(names).map(key_of).any(|gone| !come.contains(&gone))
+    }
+
+    /// Returns true if the remark below lines that come is less deep than they are and stands for
+    /// lines that are as deep, first: these are the end of what the reply has ended, and go.
+    fn has_hidden_end(&self, change: &LineChange, hidden: &[HiddenLines]) -> bool {
+        let Some(HiddenLines { old, depth: Some(own) }) = hidden_beside(change, hidden).1 else {
+            return false;
+        };
+        let come = change.new.iter().rfind(|at| !self.new.is_blank(**at)).map(|at| depth(self.new.line(*at)));
+        let first = old.clone().find(|at| !self.old.is_blank(*at)).map(|at| depth(self.old.line(at)));
+        come.is_some_and(|come| come > *own) && first.is_some_and(|first| first > *own)
     }
 
     /// Returns true if the last line that goes and the last that comes open a block, equally deep:
@@ -131,9 +219,7 @@ impl Aligner<'_> {
         let come = change.new.iter().filter(|at| filled(at)).count();
         let beside_remark = change.remarked.0 || change.remarked.1;
         if come == 0 && gone.is_empty() {
-            // A blank line less is an oversight more often than a change.
-            let comes = !beside_remark && change.old.is_empty();
-            return Some(comes.then(|| change.new.clone()));
+            return Some((!beside_remark).then(|| change.new.clone()));
         }
         if change.removes && gone.is_empty() {
             return None;
@@ -184,6 +270,16 @@ impl Aligner<'_> {
         Some(Some(lines.to_vec()))
     }
 
+    /// Returns true for a line that gives a value or a type to a name to which no line of the file
+    /// gives one.
+    fn declares_new_name(&self, line: &str) -> bool {
+        let key = key_of(line);
+        let sign = line.get(key.len()..).and_then(|rest| rest.trim_start().chars().next());
+        let word = line.split_whitespace().next().unwrap_or_default();
+        let is_declared = matches!(sign, Some('=' | ':')) || DECLARING_WORDS.contains(&word);
+        is_declared && !self.keys.contains_key(key)
+    }
+
     /// Returns true if lines that come beside a remark are none of what it stands for: a whole
     /// block apart from it, or one more import.
     fn is_sure_beside_remark(&self, change: &LineChange) -> bool {
@@ -198,6 +294,13 @@ impl Aligner<'_> {
         };
         let is_apart = apart(change.remarked.0, change.is_apart.0, change.new.first())
             && apart(change.remarked.1, change.is_apart.1, change.new.last());
-        is_block && is_apart || filled.iter().all(|at| is_import(self.new.line(*at)))
+        let is_named = filled
+            .iter()
+            .map(|at| self.new.line(*at).trim())
+            .find(|line| {
+                !["//", "/*", "*", "#", "@", "--", "\"\"\""].iter().any(|start| line.starts_with(start))
+            })
+            .is_none_or(|line| is_definition(line) || self.declares_new_name(line));
+        is_block && is_apart && is_named || filled.iter().all(|at| is_import(self.new.line(*at)))
     }
 }

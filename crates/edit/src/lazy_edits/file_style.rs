@@ -30,6 +30,8 @@ impl FileStyle {
         // Lines that are all outermost don't show how the two indent.
         let level = given
             .lines()
+            // The lines of a comment are a blank deeper than its first.
+            .filter(|line| !line.starts_with(" *"))
             .map(|line| split_indent(line).0)
             .filter(|indent| !indent.is_empty())
             .min_by_key(|indent| indent.len());

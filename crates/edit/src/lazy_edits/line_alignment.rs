@@ -46,8 +46,11 @@ pub(super) enum Step {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Token {
     Line(usize),
-    /// A remark, and the least depth of what it stands for.
-    Keep(usize),
+    /// A remark: its own depth, and the least depth of what it stands for.
+    Keep {
+        own: usize,
+        least: usize,
+    },
     /// A remark for the imports and what stands above them.
     Head,
     /// A remark in the place of what goes.
@@ -65,12 +68,14 @@ pub(super) struct Aligner<'t> {
     /// Cost of each of the rewrite's lines if it comes.
     costs: Vec<u32>,
     /// The number of the file's lines that are about the same.
-    keys: BTreeMap<&'t str, usize>,
+    pub(super) keys: BTreeMap<&'t str, usize>,
     /// The number of comments and blank lines at the file's beginning, which models often leave
     /// out without a word.
     head: usize,
     /// Cost of a line of the file that goes.
     gone: u32,
+    /// No line of the file goes, nor becomes another one but by a new value for its name.
+    pub(super) keeps_all: bool,
 }
 
 impl<'t> Aligner<'t> {
@@ -131,6 +136,7 @@ impl<'t> Aligner<'t> {
             keys,
             head,
             gone: if says_removal { GONE_COST } else { UNSAID_GONE_COST },
+            keeps_all: false,
         })
     }
 
@@ -191,7 +197,8 @@ impl<'t> Aligner<'t> {
     ) -> Option<(u32, Step)> {
         let mut options: [Option<(u32, Step)>; 4] = [None; 4];
         let [first, second, third, fourth] = &mut options;
-        if let (Some(own), Some(left), false) = (own, left, matches!(token, Token::Keep(_) | Token::Head)) {
+        if let (Some(own), Some(left), false) = (own, left, matches!(token, Token::Keep { .. } | Token::Head))
+        {
             *fourth = Some((left + self.gone_cost(own), Step::Gone));
         }
         match token {
@@ -202,14 +209,17 @@ impl<'t> Aligner<'t> {
                     let (mine, theirs) = (self.new.line(at).trim_end(), self.old.line(own).trim_end());
                     if mine == theirs {
                         *first = Some((diagonal, Step::Same));
-                    } else if cost < KNOWN_COST && is_version(mine.trim(), theirs.trim()) {
+                    } else if cost < KNOWN_COST
+                        && is_version(mine.trim(), theirs.trim())
+                        && (!self.keeps_all || self.is_keyed_version(Step::Version, Some(token), own))
+                    {
                         *second = Some((diagonal + VERSION_COST, Step::Version));
                     }
                 }
             }
-            Token::Keep(_) | Token::Head => {
+            Token::Keep { .. } | Token::Head => {
                 let fits = |own: usize| match token {
-                    Token::Keep(least) => self.may_stand_for(own, least),
+                    Token::Keep { least, .. } => self.may_stand_for(own, least),
                     _ => is_head_part(self.old.line(own)),
                 };
                 let cost = |own: usize| if fits(own) { 0 } else { IMPOSSIBLE };
@@ -230,7 +240,11 @@ impl<'t> Aligner<'t> {
     }
 
     fn gone_cost(&self, old: usize) -> u32 {
-        if self.old.is_blank(old) || old < self.head { BLANK_COST } else { self.gone }
+        match self.old.is_blank(old) || old < self.head {
+            true => BLANK_COST,
+            false if self.keeps_all => IMPOSSIBLE,
+            false => self.gone,
+        }
     }
 
     /// Returns true if a remark may stand for a line: it is as deep, or one that stands at the
@@ -271,7 +285,10 @@ fn tokens_of(new: &TextLines<'_>, remarks: &[Option<Placeholder>], is_lenient: b
                 let line = new.line(at);
                 let keep = match is_head_remark(line) && !is_lenient {
                     true => Token::Head,
-                    false => Token::Keep(least_depth(depth(line), above, below, is_lenient)),
+                    false => {
+                        let own = depth(line);
+                        Token::Keep { own, least: least_depth(own, above, below, is_lenient) }
+                    }
                 };
                 tokens.extend([Token::End, keep, Token::End]);
             }

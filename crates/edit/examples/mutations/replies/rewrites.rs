@@ -1,6 +1,7 @@
 //! Replies that write a file anew: all of it, or with remarks where it stays.
 
 use journeyman_edit::Format;
+use similar::{Algorithm, capture_diff_slices};
 
 use super::{Change, Class, Reply, class};
 use crate::damage::split;
@@ -262,6 +263,21 @@ fn definitions(change: &Change) -> Option<Vec<bool>> {
     Some(shown)
 }
 
+/// Returns true if a line is shown above and below each place where more lines go than come: a
+/// remark right beside one may stand for what goes.
+fn tells_removals(change: &Change, shown: &[bool]) -> bool {
+    let lines = change.after_lines();
+    let new: Vec<&str> = lines.iter().map(|(text, _)| text.as_str()).collect();
+    let old: Vec<&str> = change.file().iter().map(String::as_str).collect();
+    let is_told = |at: Option<usize>| at.is_none_or(|at| shown.get(at).is_some_and(|shown| *shown));
+    let filled = |at: &usize| new.get(*at).is_some_and(|text| !text.trim().is_empty());
+    capture_diff_slices(Algorithm::Patience, &old, &new).iter().all(|op| {
+        let come = op.new_range();
+        op.old_range().len() <= come.len()
+            || (is_told((0..come.start).rfind(filled)) && is_told((come.end..new.len()).find(filled)))
+    })
+}
+
 /// The rewrite: what isn't shown is a remark.
 fn lazily(change: &Change, shown: Vec<bool>, dice: &mut Dice) -> Option<Reply> {
     let lines = change.after_lines();
@@ -307,6 +323,7 @@ fn lazily(change: &Change, shown: Vec<bool>, dice: &mut Dice) -> Option<Reply> {
         at += gap;
     }
     let fits = plainly(change)
+        && tells_removals(change, &shown)
         && hidden >= 6
         && !text.contains("```")
         && change.hunks.iter().any(|hunk| !hunk.lines.is_empty());
