@@ -159,9 +159,16 @@ impl ChangeReader<'_, '_> {
         Some(())
     }
 
-    /// Returns true if what stands above a line of the file goes with it, so that a remark that
-    /// ends there may stand for it or not.
+    /// Returns true if what stands above a line of the file goes with it and the rewrite shows
+    /// another line there, so that a remark that ends there may stand for it or not.
     fn is_below_attribute(&self, old: usize) -> bool {
+        let aligner = self.aligner;
+        if let Some(Token::Line(at)) = aligner.tokens.get(self.row)
+            && old < aligner.old.len()
+            && aligner.new.line(*at).trim_end() == aligner.old.line(old).trim_end()
+        {
+            return false;
+        }
         let above = (0..old)
             .rev()
             .find(|at| !self.aligner.old.is_blank(*at))

@@ -21,6 +21,8 @@ use super::tree_merge::{MAX_UNSHOWN_BESIDE_PLACEHOLDERS, MergedPieces, loses_too
 /// Lines beside those that come, more than they are, among which an old version of one is looked
 /// for.
 const MAX_HIDDEN_LINES: usize = 4;
+/// Maximum number of lines that go because those above and below are shown.
+const MAX_SHOWN_GONE_LINES: usize = 12;
 /// Words that begin the declaration of a variable.
 const DECLARING_WORDS: [&str; 8] = ["let", "var", "const", "val", "local", "my", "export", "import"];
 /// Maximum number of lines that may go at one place because the reply says that something does.
@@ -243,7 +245,9 @@ impl Aligner<'_> {
         let is_smaller = !says_removal && gone.len() > MAX_UNSHOWN_BESIDE_PLACEHOLDERS + come;
         if is_smaller || loses_too_many_lines(gone.len(), come) {
             let imports = gone.iter().all(|at| is_import(self.old.line(*at)));
-            let sure = change.removes || says_removal || imports;
+            let is_shown =
+                !beside_remark && change.is_held == (true, true) && gone.len() <= MAX_SHOWN_GONE_LINES;
+            let sure = change.removes || says_removal || imports || is_shown;
             if !sure || gone.len() > MAX_GONE_LINES {
                 return None;
             }
