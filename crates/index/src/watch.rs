@@ -200,6 +200,9 @@ struct DirectoryWatch {
     root: PathBuf,
     watcher: Option<RecommendedWatcher>,
     watched: BTreeSet<PathBuf>,
+    /// Those of them that may have been replaced: the watch of a directory goes with it, and one
+    /// that was created in its place isn't watched.
+    replaced: BTreeSet<PathBuf>,
     /// The reason why no directory is watched.
     polling_reason: String,
 }
@@ -212,6 +215,7 @@ impl DirectoryWatch {
             root,
             watcher: None,
             watched: BTreeSet::new(),
+            replaced: BTreeSet::new(),
             polling_reason: String::new(),
         };
         if let Some(kind) = remote_file_system(&watch.root) {
@@ -242,9 +246,10 @@ impl DirectoryWatch {
             watcher.unwatch(gone).ok();
         }
         self.watched.retain(|directory| there.contains(directory));
+        let replaced = std::mem::take(&mut self.replaced);
         let mut new = 0;
         for directory in there {
-            if self.watched.contains(&directory) {
+            if self.watched.contains(&directory) && !replaced.contains(&directory) {
                 continue;
             }
             match watcher.watch(&directory, RecursiveMode::NonRecursive) {
@@ -262,7 +267,9 @@ impl DirectoryWatch {
                     return 0;
                 }
                 // The directory is gone again, or unreadable: then it has no files either.
-                Err(_) => {}
+                Err(_) => {
+                    self.watched.remove(&directory);
+                }
             }
         }
         new
@@ -310,13 +317,19 @@ impl DirectoryWatch {
             }
         }
         if queue.lost.swap(false, Ordering::Relaxed) {
-            changes.scan_reason.get_or_insert_with(|| "events were lost".to_owned());
+            self.note_lost_events(&mut changes);
         }
         changes
     }
 
+    /// Has everything looked at, because events were lost: also those of directories.
+    fn note_lost_events(&mut self, changes: &mut CollectedChanges) {
+        changes.scan_reason.get_or_insert_with(|| "events were lost".to_owned());
+        self.replaced.clone_from(&self.watched);
+    }
+
     /// Sorts an event into the collected changes.
-    fn add_event(&self, event: notify::Result<Event>, changes: &mut CollectedChanges) {
+    fn add_event(&mut self, event: notify::Result<Event>, changes: &mut CollectedChanges) {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
@@ -325,7 +338,7 @@ impl DirectoryWatch {
             }
         };
         if event.need_rescan() {
-            changes.scan_reason.get_or_insert_with(|| "events were lost".to_owned());
+            self.note_lost_events(changes);
         }
         for path in &event.paths {
             let Ok(relative) = path.strip_prefix(&self.root) else { continue };
@@ -343,6 +356,8 @@ impl DirectoryWatch {
             let known = self.watched.contains(path);
             if came_or_went && (known || is_directory()) {
                 changes.scan_reason.get_or_insert_with(|| "directories changed".to_owned());
+                let beneath = self.watched.range(path.clone()..).take_while(|one| one.starts_with(path));
+                self.replaced.extend(beneath.cloned());
             } else if !known {
                 changes.files.extend(RelPath::parse(relative.as_os_str().as_bytes()));
             }
@@ -360,7 +375,7 @@ fn remote_file_system(root: &Path) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use notify::event::{AccessKind, AccessMode, CreateKind, Flag};
+    use notify::event::{AccessKind, AccessMode, CreateKind, Flag, RemoveKind};
 
     use super::*;
 
@@ -373,6 +388,10 @@ mod tests {
 
     fn made(path: &Path) -> notify::Result<Event> {
         Ok(Event::new(EventKind::Create(CreateKind::Any)).add_path(path.to_owned()))
+    }
+
+    fn removed(path: &Path) -> notify::Result<Event> {
+        Ok(Event::new(EventKind::Remove(RemoveKind::Folder)).add_path(path.to_owned()))
     }
 
     fn names(changes: &CollectedChanges) -> Vec<String> {
@@ -431,5 +450,27 @@ mod tests {
             all = watch.collect_changes(&events, &queue).scan_reason;
         }
         assert_eq!(all.as_deref(), Some("events were lost"));
+    }
+
+    #[test]
+    fn what_may_be_another_directory_is_watched_anew() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path();
+        for directory in ["src/deep", "src2"] {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        let (mut watch, queue, events) = watch(root);
+        assert_eq!((watch.watched.len(), watch.watch_directories()), (4, 0));
+        // By the time the event is seen, others are in its place.
+        queue.enqueue(removed(&root.join("src")));
+        watch.collect_changes(&events, &queue);
+        assert_eq!((watch.watch_directories(), watch.watch_directories()), (2, 0));
+        // The lost events may be of any directory.
+        queue.enqueue(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        watch.collect_changes(&events, &queue);
+        assert_eq!((watch.watch_directories(), watch.watch_directories()), (4, 0));
+        queue.lost.store(true, Ordering::Relaxed);
+        watch.collect_changes(&events, &queue);
+        assert_eq!((watch.watch_directories(), watch.watch_directories()), (4, 0));
     }
 }

@@ -143,6 +143,28 @@ fn changes_are_followed() {
 }
 
 #[test]
+fn a_directory_in_the_place_of_another_is_followed() {
+    let mut followed = Followed::new(&[("old/in/a.rs", "fn alpha() {}\n")]);
+    let tree = followed.tree();
+    let replace: [&dyn Fn(); 2] = [
+        // As git does where the last file of a directory goes, and another one comes.
+        &|| std::fs::remove_dir_all(tree.join("old")).unwrap(),
+        &|| std::fs::rename(tree.join("old"), tree.join("moved")).unwrap(),
+    ];
+    for take_away in replace {
+        take_away();
+        write(&tree, "old/in/a.rs", "fn beta() {}\n");
+        followed.wait_for_event("refreshed: directories");
+        followed.wait_until_equal();
+        // A second scan, for events that came late, would hide that one isn't watched.
+        std::thread::sleep(Duration::from_millis(200));
+        write(&tree, "old/in/a.rs", "fn many() {}\n");
+        followed.wait_until_equal();
+        followed.so_far.clear();
+    }
+}
+
+#[test]
 fn very_many_changes_cause_one_scan() {
     let mut followed = Followed::new(&[("a.rs", "fn alpha() {}\n")]);
     let tree = followed.tree();
