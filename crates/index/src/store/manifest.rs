@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -73,15 +74,20 @@ impl Manifest {
         }
     }
 
-    /// Reads the manifest in a directory. A damaged one is removed, so that the index is rebuilt.
+    /// Reads the manifest in a directory, to be changed. A damaged one is removed, so that the
+    /// index is rebuilt.
     pub(crate) fn read_or_reset(directory: &Path) -> Result<Self, IndexError> {
-        match Self::read(directory) {
+        let mut manifest = match Self::read(directory) {
             Err(IndexError::Damaged { .. }) => {
                 Self::remove_manifest(directory)?;
-                Ok(Self::default())
+                Self::default()
             }
-            other => other,
+            other => other?,
+        };
+        if manifest.generation == 0 {
+            manifest.generation = first_generation();
         }
+        Ok(manifest)
     }
 
     fn read_once(directory: &Path) -> Result<Self, IndexError> {
@@ -157,6 +163,14 @@ impl Manifest {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns a generation, for an index built from nothing, that no earlier index in the directory
+/// had. Other processes tell by it whether theirs is the newest, and names of segments follow from
+/// it.
+fn first_generation() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or_default()
 }
 
 impl SegmentRow {

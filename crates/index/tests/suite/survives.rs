@@ -88,6 +88,27 @@ fn concurrent_processes_build_the_same_index() {
 }
 
 #[test]
+fn an_index_that_another_process_rebuilds_is_loaded_anew() {
+    let kept = tempfile::tempdir().unwrap();
+    let (tree, directory) = (kept.path().join("tree"), kept.path().join("index"));
+    fill(&tree, 1, 20);
+    let (index, second) = (Index::open(&directory).unwrap(), Index::open(&directory).unwrap());
+    refresh(&index, &tree);
+    second.reload().unwrap();
+    fill(&tree, 2, 20);
+    let other = Index::open(&directory).unwrap();
+    other.clear().unwrap();
+    // It takes as many steps as the first one.
+    refresh(&other, &tree);
+    index.reload().unwrap();
+    assert_eq!(refresh(&second, &tree).read, 0);
+    let right = anew(kept.path(), &tree);
+    for there in [&index, &second] {
+        assert_eq!(everything(&there.snapshot(), &WORDS), right);
+    }
+}
+
+#[test]
 fn a_damaged_index_is_noticed_and_rebuilt() {
     let kept = tempfile::tempdir().unwrap();
     let tree = kept.path().join("tree");
