@@ -166,6 +166,8 @@ impl Index {
 
     /// Takes the write lock. Without `wait`, `None` if another process has it.
     fn lock(&self, wait: bool) -> Result<Option<WriteLock>, IndexError> {
+        // It may be deleted at any time. What fails here is reported for the lock's file.
+        std::fs::create_dir(&self.directory).ok();
         WriteLock::take(&self.directory.join(LOCK_FILE_NAME), wait)
     }
 

@@ -113,13 +113,7 @@ pub fn follow_project(
         }
         if scan_reason.is_none() && changed.is_empty() {
             if quiet_since.elapsed() > IDLE_TIME {
-                if merged {
-                    // Queries in the meantime mapped memory again.
-                    project.index().release_memory();
-                } else {
-                    // Segments that can't be merged now can be later.
-                    project.index().merge_small_segments().ok();
-                }
+                use_quiet_time(project, merged);
                 (quiet_since, merged) = (Instant::now(), true);
             }
             continue;
@@ -149,6 +143,9 @@ pub fn follow_project(
                 if report.read + report.gone + report.same > 0 {
                     on_event(WatchEvent::Updated(&paths, report));
                 }
+                // As after it was deleted: other files aren't in it.
+                let partial = project.index().snapshot().is_partial();
+                scan_reason = partial.then(|| "the index was incomplete".to_owned());
             }
             Err(error) => {
                 on_event(WatchEvent::Failed(error));
@@ -158,6 +155,17 @@ pub fn follow_project(
         }
     }
     Ok(())
+}
+
+/// Merges the segments that updates have left, or releases memory where that is done.
+fn use_quiet_time(project: &ProjectIndex, merged: bool) {
+    if merged {
+        // Queries in the meantime mapped memory again.
+        project.index().release_memory();
+    } else {
+        // Segments that can't be merged now can be later.
+        project.index().merge_small_segments().ok();
+    }
 }
 
 /// Collected changes.

@@ -164,8 +164,8 @@ impl Index {
         }
         report.gone = known.len();
         let gone: Vec<StoredFile> = known.into_values().collect();
-        let report =
-            self.apply_task(&mut manifest, source, RefreshTask { changed, gone, options, depth }, report)?;
+        let task = RefreshTask { changed, gone, options, depth, all_files: true };
+        let report = self.apply_task(&mut manifest, source, task, report)?;
         self.merge_segments(&mut manifest, MergeOccasion::WhenIdle)?;
         if report.read > MIN_FILES_TO_RELEASE_MEMORY {
             release_freed_memory();
@@ -173,9 +173,9 @@ impl Index {
         Ok(report)
     }
 
-    /// Brings the index up to date with some files that may have changed. Segments aren't merged
-    /// until there are very many, which keeps this fast; call [`Index::merge_small_segments`]
-    /// later.
+    /// Brings the index up to date with some files that may have changed. One that is partial, or
+    /// was deleted, stays partial. Segments aren't merged until there are very many, which keeps
+    /// this fast; call [`Index::merge_small_segments`] later.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -204,7 +204,8 @@ impl Index {
             }
         }
         let report = IndexReport { gone: gone.len(), ..IndexReport::default() };
-        let task = RefreshTask { changed, gone, options, depth: AnalysisDepth::Whole };
+        let depth = AnalysisDepth::Whole;
+        let task = RefreshTask { changed, gone, options, depth, all_files: false };
         let report = self.apply_task(&mut manifest, source, task, report)?;
         self.merge_segments(&mut manifest, MergeOccasion::DuringUpdate)?;
         Ok(report)
@@ -243,11 +244,12 @@ impl Index {
         task: RefreshTask<'_>,
         mut report: IndexReport,
     ) -> Result<IndexReport, IndexError> {
-        let RefreshTask { changed, gone, options, depth } = task;
+        let RefreshTask { changed, gone, options, depth, all_files } = task;
+        let completes = all_files && depth == AnalysisDepth::Whole;
         let was_complete = manifest.complete;
         mark_dead(manifest, &gone);
         if changed.is_empty() && gone.is_empty() {
-            if !was_complete && depth == AnalysisDepth::Whole {
+            if !was_complete && completes {
                 manifest.complete = true;
                 self.publish_manifest(manifest)?;
             } else if self.lock_state().generation != manifest.generation {
@@ -273,7 +275,7 @@ impl Index {
             return Err(error);
         }
         report.stopped = options.stop.load(Ordering::Relaxed);
-        manifest.complete = depth == AnalysisDepth::Whole && !report.stopped || was_complete;
+        manifest.complete = completes && !report.stopped || was_complete;
         manifest.segments.retain(|living| living.totals.files > 0);
         self.publish_manifest(manifest)?;
         Ok(report)
@@ -286,6 +288,8 @@ struct RefreshTask<'a> {
     gone: Vec<StoredFile>,
     options: RefreshOptions<'a>,
     depth: AnalysisDepth,
+    /// True if all files of the source were compared with the index.
+    all_files: bool,
 }
 
 /// Reading of changed files by several threads.

@@ -3,11 +3,13 @@
 use crate::common;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{everything, options, paths, put, refresh, update};
 use journeyman_index::Index;
 use journeyman_index::query::Corpus as _;
 use journeyman_index::source::WorkTree;
+use journeyman_index::store::RefreshOptions;
 
 /// Words that random files are made of.
 const WORDS: [&str; 12] = [
@@ -152,6 +154,29 @@ fn a_text_only_index_can_be_completed() {
     assert!(!index.snapshot().is_partial());
     assert_eq!(everything(&index.snapshot(), &WORDS), everything(&anew.snapshot(), &WORDS));
     assert_eq!(refresh(&index, &tree).read, 0);
+}
+
+#[test]
+fn an_update_of_some_files_completes_no_index() {
+    let mut random = fastrand::Rng::with_seed(6);
+    let kept = tempfile::tempdir().unwrap();
+    let tree = kept.path().join("tree");
+    (0..30).for_each(|number| put(&tree, &format!("f{number}.rs"), text(&mut random)));
+    let index = Index::open(&kept.path().join("index")).unwrap();
+    let stop = AtomicBool::new(false);
+    let progress = |_| stop.store(true, Ordering::Relaxed);
+    let options = RefreshOptions { progress: &progress, stop: &stop, ..options() };
+    assert!(index.refresh(&WorkTree::new(&tree, 1), options).unwrap().stopped);
+    for path in ["f7.rs", "none.rs"] {
+        update(&index, &tree, &[path]);
+        assert!(index.snapshot().is_partial() && index.snapshot().totals().files < 30, "{path}");
+    }
+    // The folder may be deleted at any time.
+    std::fs::remove_dir_all(index.directory()).unwrap();
+    assert_eq!(update(&index, &tree, &["f7.rs"]).read, 1);
+    assert!(index.snapshot().is_partial());
+    assert_eq!(refresh(&index, &tree).read, 29);
+    assert!(!index.snapshot().is_partial());
 }
 
 #[test]

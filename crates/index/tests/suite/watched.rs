@@ -165,6 +165,14 @@ fn a_directory_in_the_place_of_another_is_followed() {
 }
 
 #[test]
+fn an_index_that_is_deleted_is_made_anew() {
+    let followed = Followed::new(&[("a.rs", "fn alpha() {}\n"), ("b.rs", "fn beta() {}\n")]);
+    std::fs::remove_dir_all(followed.kept.path().join("index")).unwrap();
+    write(&followed.tree(), "b.rs", "fn many() {}\n");
+    followed.wait_until_equal();
+}
+
+#[test]
 fn very_many_changes_cause_one_scan() {
     let mut followed = Followed::new(&[("a.rs", "fn alpha() {}\n")]);
     let tree = followed.tree();
