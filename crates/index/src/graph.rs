@@ -24,10 +24,12 @@ pub mod resolve;
 mod resolved_graph;
 mod update;
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashSet;
+use journeyman_protocol::RelPath;
 
 use crate::Snapshot;
 use build_units::BuildUnits;
@@ -38,7 +40,6 @@ pub use impact::{ChangedPart, ChangedSourceFile};
 pub use queries::{Cycle, Direction, MAX_REACHED_FILES, ReachedFile, TraversalResult};
 use resolved_graph::ResolvedGraph;
 pub use resolved_graph::UpdateStats;
-use update::ReadText;
 
 /// The graph is saved if more than this fraction of all files changed: fewer are resolved again in
 /// a few milliseconds.
@@ -214,6 +215,18 @@ impl From<ResolvedGraph> for Graph {
     }
 }
 
+/// A function that returns the content of a file of the project by its path; `None` where it can't
+/// be read.
+type ReadContent<'a> = dyn Fn(&str) -> Option<Vec<u8>> + 'a;
+
+/// Returns true if a file has the content that it was indexed with, as far as its hash tells: one
+/// that isn't text has none.
+fn is_indexed_content(snapshot: &Snapshot, path: &str, bytes: &[u8]) -> bool {
+    let indexed = RelPath::parse(path).ok().and_then(|path| snapshot.find_file(&path));
+    let hash = indexed.and_then(|file| snapshot.file(file)).map(|file| file.record.hash);
+    hash.is_some_and(|hash| hash == [0; 32] || hash == *blake3::hash(bytes).as_bytes())
+}
+
 /// The cached graph of a project: on disk, and in memory for the latest snapshot.
 #[derive(Debug)]
 pub(crate) struct GraphCache {
@@ -227,8 +240,8 @@ impl GraphCache {
         Self { directory: directory.to_owned(), last: Mutex::default() }
     }
 
-    /// Returns the graph of a snapshot.
-    pub(crate) fn graph(&self, snapshot: &Arc<Snapshot>, read: &ReadText<'_>) -> Arc<Graph> {
+    /// Returns the graph of a snapshot. `read` returns the content of settings files by path.
+    pub(crate) fn graph(&self, snapshot: &Arc<Snapshot>, read: &ReadContent<'_>) -> Arc<Graph> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, graph)) = &*last
             && Arc::ptr_eq(known, snapshot)
@@ -236,13 +249,20 @@ impl GraphCache {
             return Arc::clone(graph);
         }
         let kept = SavedGraph::load(&self.directory);
-        let Some(found) = update::update_graph(snapshot, kept.as_ref(), read, usize::MAX) else {
+        // What was resolved by other settings than the snapshot has must not be kept for those.
+        let as_indexed = Cell::new(true);
+        let read_text = |path: &str| {
+            let bytes = read(path)?;
+            as_indexed.set(as_indexed.get() && is_indexed_content(snapshot, path, &bytes));
+            Some(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let Some(found) = update::update_graph(snapshot, kept.as_ref(), &read_text, usize::MAX) else {
             return Arc::default();
         };
         let changed = found.done.changed;
         let worth = changed > MIN_CHANGED_FILES_TO_SAVE
             || changed.saturating_mul(SAVE_THRESHOLD_DIVISOR) > found.nodes.len();
-        if worth && !snapshot.is_partial() {
+        if worth && !snapshot.is_partial() && as_indexed.get() {
             // A graph that can't be saved is computed again the next time.
             SavedGraph::save(&found, &self.directory).ok();
         }
@@ -256,7 +276,7 @@ impl GraphCache {
     pub(crate) fn graph_without_waiting(
         &self,
         snapshot: &Arc<Snapshot>,
-        read: &ReadText<'_>,
+        read: &ReadContent<'_>,
     ) -> Option<Arc<Graph>> {
         // The lock's holder is building one.
         let mut last = self.last.try_lock().ok()?;
@@ -265,7 +285,8 @@ impl GraphCache {
         }
         let length = std::fs::metadata(self.directory.join(graph_file::FILE_NAME)).ok()?.len();
         let kept = (length <= MAX_BYTES_WITHOUT_WAITING).then(|| SavedGraph::load(&self.directory))??;
-        let found = update::update_graph(snapshot, Some(&kept), read, MAX_CHANGED_WITHOUT_WAITING)?;
+        let read_text = |path: &str| Some(String::from_utf8_lossy(&read(path)?).into_owned());
+        let found = update::update_graph(snapshot, Some(&kept), &read_text, MAX_CHANGED_WITHOUT_WAITING)?;
         let graph = Arc::new(Graph::from(found));
         *last = Some((Arc::clone(snapshot), Arc::clone(&graph)));
         Some(graph)

@@ -154,23 +154,21 @@ impl ProjectIndex {
     /// calls update it for the changes since.
     #[must_use]
     pub fn graph(&self, snapshot: &Arc<Snapshot>) -> Arc<Graph> {
-        self.graph.graph(snapshot, &|path| match self.source.read(&RelPath::parse(path).ok()?) {
-            Ok(SourceContent::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            _ => None,
-        })
+        self.graph.graph(snapshot, &|path| self.read_content(path))
     }
 
     /// Returns the graph if only a few files changed since it was built, for callers that can't
     /// wait for building it.
     #[must_use]
     pub fn graph_without_waiting(&self, snapshot: &Arc<Snapshot>) -> Option<Arc<Graph>> {
-        self.graph.graph_without_waiting(
-            snapshot,
-            &|path| match self.source.read(&RelPath::parse(path).ok()?) {
-                Ok(SourceContent::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-                _ => None,
-            },
-        )
+        self.graph.graph_without_waiting(snapshot, &|path| self.read_content(path))
+    }
+
+    fn read_content(&self, path: &str) -> Option<Vec<u8>> {
+        match self.source.read(&RelPath::parse(path).ok()?) {
+            Ok(SourceContent::Whole(bytes)) => Some(bytes),
+            _ => None,
+        }
     }
 
     /// Returns the history as last saved, without running git.

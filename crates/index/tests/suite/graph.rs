@@ -226,6 +226,26 @@ fn only_affected_files_are_resolved_again() {
 }
 
 #[test]
+fn settings_that_are_other_than_indexed_are_not_saved() {
+    let (module, other) = ("module example.com/shop\n", "module example.com/other\n");
+    let kept = tempfile::tempdir().unwrap();
+    let tree = kept.path().join("tree");
+    put(&tree, "go.mod", module);
+    put(&tree, "main.go", "package main\n\nimport \"example.com/shop/cart\"\n");
+    put(&tree, "cart/cart.go", "package cart\n");
+    let project = open(kept.path());
+    project.refresh(options()).unwrap();
+    // Another branch is checked out when the graph is built, and this one again before the index
+    // sees a change.
+    put(&tree, "go.mod", other);
+    drop(project.graph(&project.index().snapshot()));
+    put(&tree, "go.mod", module);
+    let (snapshot, graph) = follow(&project);
+    assert_eq!(everything(&graph), anew(&tree, &snapshot));
+    assert_eq!(graph.edges(graph.find_file("main.go").unwrap()).len(), 1);
+}
+
+#[test]
 fn names_make_edges_where_imports_say_nothing() {
     let (_kept, snapshot, graph) = tree(&[
         ("go.mod", "module example.org/m\n"),
