@@ -1,6 +1,7 @@
 //! The checkpoints there are, and what differs between them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId, UnixMillis};
 
@@ -129,6 +130,16 @@ impl Workspace {
     /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or
     /// the blobs.
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
+        self.checkpoint_with_tree(session, label).map(|(id, _)| id)
+    }
+
+    /// Records the tree as [`Workspace::checkpoint`] does. Returns the tree too, with signatures:
+    /// by then another thread may have looked at a later one.
+    pub(crate) fn checkpoint_with_tree(
+        &self,
+        session: &SessionId,
+        label: &str,
+    ) -> Result<(CheckpointId, Arc<Tree>), WorkspaceError> {
         let using = self.project.blob_store.blobs().lock_for_use()?;
         let seen = self.transactions.mark_if_at_rest()?;
         let mut tree = self.snapshots.take_snapshot(ContentMode::Contents, None)?;
@@ -142,7 +153,7 @@ impl Workspace {
         };
         if let Some(id) = known {
             self.project.blob_store.sync()?;
-            return Ok(id);
+            return Ok((id, tree));
         }
         let near = self.snapshots.newest_stored();
         let mut hash = store_tree(&tree, near.as_deref(), &self.project.blob_store)?;
@@ -188,7 +199,7 @@ impl Workspace {
         self.snapshots.save_cache(1)?;
         drop(using);
         self.quota().enforce()?;
-        Ok(id)
+        Ok((id, tree))
     }
 
     /// Returns the checkpoints of this project, oldest first.

@@ -115,8 +115,7 @@ impl Copies<'_> {
         means: &CopyTools<'_>,
         place: &CopyLocation,
     ) -> Result<NewCopy, WorkspaceError> {
-        let base = self.workspace.checkpoint(owner, label)?;
-        let tree = self.workspace.snapshots.newest_tree().unwrap_or_default();
+        let (base, tree) = self.workspace.checkpoint_with_tree(owner, label)?;
         let making = CopyRequest { workspace: self.workspace, tree: &tree, place, means };
         let mut unavailable_tiers = Vec::new();
         for tier in means.tiers {

@@ -111,8 +111,7 @@ impl Previews<'_> {
         let place = CopyLocation::of(self.workspace, &id);
         let held = place.acquire()?;
         place.clear()?;
-        let base = self.workspace.checkpoint(session, BASE_LABEL)?;
-        let tree = self.workspace.snapshots.newest_tree().unwrap_or_default();
+        let (base, tree) = self.workspace.checkpoint_with_tree(session, BASE_LABEL)?;
         let opened = self.mount_layer(&tree, &place, sandbox).and_then(|made| {
             let workspace = Copies { workspace: self.workspace }.open_copy_workspace(made.base, &place)?;
             workspace.snapshots.seed_with(made.seed)?;

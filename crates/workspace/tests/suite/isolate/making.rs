@@ -2,13 +2,39 @@
 
 use journeyman_testkit::{skip, test_path};
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use journeyman_workspace::failpoint::{Failpoint, Fault, TransactionStep};
 use journeyman_workspace::limits::Limits;
 use journeyman_workspace::{IsolationTier, LandOptions, ListOptions, UndoTarget, Workspace, WorkspaceError};
 
 use crate::support::{Project, apply, delete, is_ordinary_user, rel, session, set_mode, shown, write};
 use crate::trees::{Tools, age, facts, isolate, make_repository, odd_tree, pattern, project_with, run};
+
+#[test]
+fn a_copy_is_of_the_tree_that_its_base_has() {
+    let project = project_with(&[("file", "first")]);
+    let tools = Tools::of(&project);
+    let workspace: Arc<OnceLock<Workspace>> = Arc::default();
+    let (same, root, looks) = (Arc::clone(&workspace), project.root(), AtomicUsize::new(0));
+    let hook = move |step| {
+        // The user saves a file, and another session in this process looks at the tree.
+        if step == TransactionStep::Look && looks.fetch_add(1, Ordering::Relaxed) == 0 {
+            fs::write(root.join("file"), "second").unwrap();
+            same.get().unwrap().history().tree_hash().unwrap();
+        }
+        Fault::Go
+    };
+    let workspace = workspace.get_or_init(|| project.open_failing(Failpoint::new(hook)));
+    let copy = isolate(workspace, &tools, IsolationTier::Copy).unwrap();
+    // Landing the copy would bring back what the user takes back.
+    project.write("file", "first");
+    let changes = workspace.landings().changes(&copy).unwrap();
+    assert_eq!(shown(&changes.files()), "");
+    assert_eq!(copy.workspace().read(&rel("file"), 99).unwrap().text(), Some("first"));
+}
 
 #[test]
 fn every_tier_gives_the_same_tree() {
