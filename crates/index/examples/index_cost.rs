@@ -75,7 +75,7 @@ fn parse(tree: &Path) -> Fallible<Value> {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(listed) = listing.files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let Ok(SourceContent::Whole(read)) = source.read(&listed.path) else { continue };
+                    let Ok((SourceContent::Whole(read), _)) = source.read(&listed.path) else { continue };
                     let Ok(text) = String::from_utf8(read) else { continue };
                     let Some(language) = Language::detect(&listed.path.to_string(), &text) else { continue };
                     if text.len() <= journeyman_index::analyser::MAX_PARSED_BYTES
@@ -246,9 +246,12 @@ impl FileSource for Changed<'_> {
         Some(if *path == self.path { FileStamp { size, modified: self.time, ..stamp } } else { stamp })
     }
 
-    fn read(&self, path: &RelPath) -> std::io::Result<SourceContent> {
-        let read = self.tree.read(path)?;
-        Ok(if *path == self.path { SourceContent::Whole(self.bytes.clone()) } else { read })
+    fn read(&self, path: &RelPath) -> std::io::Result<(SourceContent, FileStamp)> {
+        let (read, stamp) = self.tree.read(path)?;
+        if *path != self.path {
+            return Ok((read, stamp));
+        }
+        Ok((SourceContent::Whole(self.bytes.clone()), self.stamp(path).unwrap_or(stamp)))
     }
 }
 
@@ -256,7 +259,9 @@ fn update(tree: &Path, directory: &Path) -> Fallible<Value> {
     let work_tree = WorkTree::new(tree, 2);
     let index = Index::open(directory)?;
     let path = usual_file(&index.snapshot())?;
-    let SourceContent::Whole(before) = work_tree.read(&path)? else { return Err("the file has gone".into()) };
+    let (SourceContent::Whole(before), _) = work_tree.read(&path)? else {
+        return Err("the file has gone".into());
+    };
     let mut source = Changed { tree: &work_tree, path: path.clone(), bytes: Vec::new(), time: 0 };
     let (mut walls, mut cpus, mut tidying) = (Vec::new(), Vec::new(), Vec::new());
     let (mut searcher, mut tokenizer) = (Searcher::new(), Tokenizer::new());

@@ -56,6 +56,13 @@ pub struct FileStamp {
     pub inode: u64,
 }
 
+impl FileStamp {
+    /// Returns a stamp that no file has, for one that has to be read again.
+    pub(crate) fn invalidated(self) -> Self {
+        Self { modified: i64::MIN, ..self }
+    }
+}
+
 /// Distinct terms by number, and their numbers in the cache of the
 /// [`Tokenizer`](crate::tokens::Tokenizer) that found them.
 #[derive(Debug, Clone, Default)]

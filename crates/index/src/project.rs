@@ -145,7 +145,7 @@ impl ProjectIndex {
     /// Returns a file's current text; `None` where it can't be read or is too long.
     #[must_use]
     pub fn read_text(&self, path: &RelPath) -> Option<String> {
-        let Ok(SourceContent::Whole(bytes)) = self.source.read(path) else { return None };
+        let Ok((SourceContent::Whole(bytes), _)) = self.source.read(path) else { return None };
         let text = String::from_utf8(decode_utf16(bytes));
         Some(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
@@ -166,7 +166,7 @@ impl ProjectIndex {
 
     fn read_content(&self, path: &str) -> Option<Vec<u8>> {
         match self.source.read(&RelPath::parse(path).ok()?) {
-            Ok(SourceContent::Whole(bytes)) => Some(bytes),
+            Ok((SourceContent::Whole(bytes), _)) => Some(bytes),
             _ => None,
         }
     }
@@ -195,7 +195,7 @@ impl ProjectIndex {
         let mut lines = Vec::new();
         for file in candidate_files(snapshot, pattern, case_insensitive)?.files {
             let Some(path) = snapshot.file(file).and_then(|file| file.path()) else { continue };
-            let Ok(SourceContent::Whole(bytes)) = self.source.read(&path) else { continue };
+            let Ok((SourceContent::Whole(bytes), _)) = self.source.read(&path) else { continue };
             let bytes = decode_utf16(bytes);
             for (number, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
                 let text = text.strip_suffix(b"\r").unwrap_or(text);

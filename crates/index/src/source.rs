@@ -63,11 +63,11 @@ pub trait FileSource: Sync {
     /// ignored.
     fn stamp(&self, path: &RelPath) -> Option<FileStamp>;
 
-    /// Reads a file.
+    /// Reads a file. Returns also the stamp that it had when it was opened.
     ///
     /// # Errors
     /// The system's error.
-    fn read(&self, path: &RelPath) -> std::io::Result<SourceContent>;
+    fn read(&self, path: &RelPath) -> std::io::Result<(SourceContent, FileStamp)>;
 
     /// Announces that a file will be read soon, so that its content may be prefetched.
     fn prefetch(&self, path: &RelPath) {
@@ -133,18 +133,19 @@ impl FileSource for WorkTree {
         TreeWalk::new(&self.root).ok()?.is_visible(path).then(|| stamp_of(&stat))
     }
 
-    fn read(&self, path: &RelPath) -> std::io::Result<SourceContent> {
+    fn read(&self, path: &RelPath) -> std::io::Result<(SourceContent, FileStamp)> {
         use std::io::Read as _;
         let (file, stat) = self.open(path)?;
+        let stamp = stamp_of(&stat);
         let size = match usize::try_from(stat.st_size) {
             Ok(size) if size <= MAX_FILE_BYTES => size,
-            _ => return Ok(SourceContent::TooLong),
+            _ => return Ok((SourceContent::TooLong, stamp)),
         };
         let mut bytes = vec![0; size];
         // A read from memory returns the whole content at once.
         let there = preadv2(&file, &mut [IoSliceMut::new(&mut bytes)], 0, ReadWriteFlags::NOWAIT);
         match there {
-            Ok(read) if read > 0 && read == bytes.len() => return Ok(SourceContent::Whole(bytes)),
+            Ok(read) if read > 0 && read == bytes.len() => return Ok((SourceContent::Whole(bytes), stamp)),
             // At most a part of the content is in memory.
             Ok(1..) | Err(Errno::AGAIN) => self.prefetch_budget.store(PREFETCH_BUDGET, Ordering::Relaxed),
             // The file seems empty, or this file system doesn't report whether content is in
@@ -154,7 +155,8 @@ impl FileSource for WorkTree {
         bytes.clear();
         bytes.reserve_exact(size + 1);
         file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(if bytes.len() > MAX_FILE_BYTES { SourceContent::TooLong } else { SourceContent::Whole(bytes) })
+        let too_long = bytes.len() > MAX_FILE_BYTES;
+        Ok((if too_long { SourceContent::TooLong } else { SourceContent::Whole(bytes) }, stamp))
     }
 
     fn prefetch(&self, path: &RelPath) {

@@ -84,6 +84,7 @@ struct StoredFile {
     stamp: FileStamp,
     hash: [u8; 32],
     shallow: bool,
+    unreadable: bool,
 }
 
 /// Number of files that are prefetched: a disk is faster with several requests, and no thread waits
@@ -103,7 +104,8 @@ enum AnalysisDepth {
 impl StoredFile {
     fn new(segment: usize, living: &LiveSegment, file: DocumentId, record: &FileRecord) -> Self {
         let (stamp, hash) = (living.stamp(file, record), record.hash);
-        Self { segment, file, stamp, hash, shallow: record.shallow }
+        let unreadable = record.content == ContentType::Unreadable;
+        Self { segment, file, stamp, hash, shallow: record.shallow, unreadable }
     }
 
     /// Returns true if the stored analysis has the wanted depth, provided that the content is the
@@ -394,20 +396,29 @@ impl<'a> RefreshWork<'a> {
         place: Option<StoredFile>,
     ) -> Result<(), IndexError> {
         let ListedFile { path, stamp } = listed;
-        let analysis = match self.source.read(path) {
+        let read = self.source.read(path);
+        // The stamp of another content than this must not count for it, as where a directory was
+        // moved away meanwhile and comes back.
+        let stamp = match &read {
+            Ok((_, opened)) if opened != stamp => stamp.invalidated(),
+            // It may be readable the next time, with the same stamp.
+            Err(error) if error.kind() != std::io::ErrorKind::PermissionDenied => stamp.invalidated(),
+            _ => *stamp,
+        };
+        let analysis = match read.map(|(content, _)| content) {
             Ok(SourceContent::Whole(bytes)) => {
                 own.bytes += bytes.len() as u64;
                 let known = place.filter(|place| place.has_depth(self.depth));
                 if let Some(place) = known.filter(|place| place.hash == *blake3::hash(&bytes).as_bytes()) {
-                    own.restamped.push((place, *stamp));
+                    own.restamped.push((place, stamp));
                     return Ok(());
                 }
                 match self.depth {
-                    AnalysisDepth::Text => own.analyser.analyse_without_parsing(path, *stamp, &bytes),
-                    AnalysisDepth::Whole => own.analyser.analyse(path, *stamp, &bytes),
+                    AnalysisDepth::Text => own.analyser.analyse_without_parsing(path, stamp, &bytes),
+                    AnalysisDepth::Whole => own.analyser.analyse(path, stamp, &bytes),
                 }
             }
-            Ok(SourceContent::TooLong) => own.analyser.analyse_path_only(path, *stamp, ContentType::Huge),
+            Ok(SourceContent::TooLong) => own.analyser.analyse_path_only(path, stamp, ContentType::Huge),
             // The file has been deleted since it was listed; the next refresh sees that.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 own.replaced.extend(place);
@@ -415,7 +426,11 @@ impl<'a> RefreshWork<'a> {
             }
             Err(_) => {
                 own.unreadable += 1;
-                own.analyser.analyse_path_only(path, *stamp, ContentType::Unreadable)
+                if let Some(place) = place.filter(|place| place.unreadable) {
+                    own.restamped.push((place, stamp));
+                    return Ok(());
+                }
+                own.analyser.analyse_path_only(path, stamp, ContentType::Unreadable)
             }
         };
         own.builder.add(&analysis)?;
@@ -496,7 +511,7 @@ fn invalidate_racy_stamp(mut listed: ListedFile, now: i64) -> ListedFile {
     let latest = listed.stamp.modified.max(listed.stamp.changed);
     let coarse = listed.stamp.modified % 1_000_000_000 == 0 && listed.stamp.changed % 1_000_000_000 == 0;
     if latest > now - if coarse { RACY_COARSE_NANOS } else { RACY_NANOS } {
-        listed.stamp.modified = i64::MIN;
+        listed.stamp = listed.stamp.invalidated();
     }
     listed
 }

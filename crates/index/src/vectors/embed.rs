@@ -210,7 +210,7 @@ impl EmbeddingRun<'_> {
     /// Collects a file's texts.
     fn collect_texts(&mut self, source: &dyn FileSource, file: &FileToEmbed) {
         let bytes = match source.read(&file.path) {
-            Ok(SourceContent::Whole(bytes)) if *blake3::hash(&bytes).as_bytes() == file.hash => bytes,
+            Ok((SourceContent::Whole(bytes), _)) if *blake3::hash(&bytes).as_bytes() == file.hash => bytes,
             _ => {
                 self.report.left += 1;
                 return;

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{everything, options, paths, put, refresh, update};
-use journeyman_index::Index;
+use journeyman_index::analysis::FileStamp;
 use journeyman_index::query::Corpus as _;
-use journeyman_index::source::WorkTree;
+use journeyman_index::source::{FileSource, Listing, SourceContent, WorkTree};
 use journeyman_index::store::RefreshOptions;
+use journeyman_index::{Index, IndexError};
+use journeyman_protocol::RelPath;
 
 /// Words that random files are made of.
 const WORDS: [&str; 12] = [
@@ -221,6 +223,72 @@ fn a_change_right_after_reading_is_noticed() {
         index.snapshot().visit_definitions(&format!("a{}", char::from(b'a' + round)), |_| found += 1);
         assert_eq!(found, 1, "round {round}");
     }
+}
+
+/// A tree that something happens to before each file is read, which may fail.
+struct Eventful<'a> {
+    tree: WorkTree,
+    before_read: &'a (dyn Fn() -> std::io::Result<()> + Sync),
+}
+
+impl FileSource for Eventful<'_> {
+    fn list(&self) -> Result<Listing, IndexError> {
+        self.tree.list()
+    }
+
+    fn stamp(&self, path: &RelPath) -> Option<FileStamp> {
+        self.tree.stamp(path)
+    }
+
+    fn read(&self, path: &RelPath) -> std::io::Result<(SourceContent, FileStamp)> {
+        (self.before_read)()?;
+        self.tree.read(path)
+    }
+}
+
+/// Refreshes the index of a tree of one file, to which this happens before it is read; then of the
+/// tree as it is. The file's time is long before both.
+fn refresh_eventful(kept: &Path, before_read: &(dyn Fn() -> std::io::Result<()> + Sync)) -> Index {
+    let tree = kept.join("tree");
+    put(&tree, "src/a.rs", "fn alpha() {}\n");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let index = Index::open(&kept.join("index")).unwrap();
+    index.refresh(&Eventful { tree: WorkTree::new(&tree, 1), before_read }, options()).unwrap();
+    index
+}
+
+#[test]
+fn a_directory_that_is_moved_away_and_back_during_an_update_is_read_anew() {
+    let kept = tempfile::tempdir().unwrap();
+    put(kept.path(), "other/a.rs", "fn beta() {}\n");
+    let [src, away, other] = ["tree/src", "away", "other"].map(|path| kept.path().join(path));
+    let index = refresh_eventful(kept.path(), &|| {
+        std::fs::rename(&src, &away)?;
+        std::fs::rename(&other, &src)
+    });
+    std::fs::rename(&src, &other).unwrap();
+    std::fs::rename(&away, &src).unwrap();
+    refresh(&index, &kept.path().join("tree"));
+    let mut found = 0;
+    index.snapshot().visit_definitions("alpha", |_| found += 1);
+    index.snapshot().visit_definitions("beta", |_| found += 10);
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn a_file_that_could_not_be_read_for_a_moment_is_read_the_next_time() {
+    let kept = tempfile::tempdir().unwrap();
+    let too_many_open = || Err(rustix::io::Errno::MFILE.into());
+    let index = refresh_eventful(kept.path(), &too_many_open);
+    let tree = kept.path().join("tree");
+    // Not a second time for the same.
+    let source = Eventful { tree: WorkTree::new(&tree, 1), before_read: &too_many_open };
+    let report = index.refresh(&source, options()).unwrap();
+    assert_eq!((report.read, report.same, report.unreadable), (0, 1, 1));
+    assert_eq!(refresh(&index, &tree).read, 1);
+    let mut found = 0;
+    index.snapshot().visit_definitions("alpha", |_| found += 1);
+    assert_eq!((found, refresh(&index, &tree).read), (1, 0));
 }
 
 #[test]
