@@ -83,9 +83,8 @@ pub fn follow_project(
     let (queue, events) = EventQueue::new();
     let mut watch = DirectoryWatch::new(project.work_tree(), queue.clone());
     on_event(watch.to_event());
-    watch.watch_directories();
     let begun = Instant::now();
-    let report = project.refresh(options)?;
+    let report = watch.scan_tree(project, options)?;
     let mut scan_reason = report.left_to_another.then(|| "the beginning".to_owned());
     if scan_reason.is_none() {
         on_event(WatchEvent::Refreshed("the beginning", report));
