@@ -86,6 +86,8 @@ pub struct QuerySnapshot {
     pub note: String,
     /// Files that the session has changed and that are in the index as they were before.
     pub lacks: Vec<RelPath>,
+    /// True if any other file may be in the index as it was before the session changed it.
+    pub outdated: bool,
 }
 
 struct IndexCore {
@@ -120,6 +122,8 @@ struct IndexState {
     own: BTreeSet<RelPath>,
     /// True if any file may have changed.
     doubt: bool,
+    /// True if any file may have changed before the running refresh, which is to see it.
+    doubt_at_begin: bool,
     /// True if another process is writing the index.
     elsewhere: bool,
     cut: bool,
@@ -304,9 +308,10 @@ impl SharedIndex {
             return Err(ToolError::Index(why.clone()));
         }
         let note = state.missing_files_note(&snapshot, &lacks);
+        let outdated = state.is_outdated();
         core.schedule_segment_merge(&mut state);
         drop(state);
-        Ok(QuerySnapshot { project: core.with_current_root(&project), snapshot, note, lacks })
+        Ok(QuerySnapshot { project: core.with_current_root(&project), snapshot, note, lacks, outdated })
     }
 
     /// Returns the project's history; `None` if there are no commits, or if they can't be read in
@@ -389,7 +394,8 @@ impl IndexCore {
             return;
         }
         let stop = Arc::new(AtomicBool::new(false));
-        (state.doubt, state.progress, state.failed) = (false, None, None);
+        state.doubt_at_begin = std::mem::take(&mut state.doubt);
+        (state.progress, state.failed) = (None, None);
         let (core, flag) = (Arc::clone(self), Arc::clone(&stop));
         let started = std::thread::Builder::new().name("index".to_owned()).spawn(move || {
             let mut run = RefreshRun { core: &core, begun: Instant::now(), report: None };
@@ -397,7 +403,10 @@ impl IndexCore {
         });
         match started {
             Ok(_) => state.running = Some(stop),
-            Err(error) => state.failed = Some(error.to_string()),
+            Err(error) => {
+                state.failed = Some(error.to_string());
+                state.end_refresh(false);
+            }
         }
     }
 
@@ -527,12 +536,12 @@ struct RefreshRun<'a> {
 impl Drop for RefreshRun<'_> {
     fn drop(&mut self) {
         let mut state = self.core.lock();
-        state.running = None;
+        let whole = matches!(&self.report, Some(Ok(report)) if !report.left_to_another && !report.stopped);
+        state.end_refresh(whole);
         match self.report.take() {
             Some(Ok(report)) => {
                 state.elsewhere = report.left_to_another;
                 state.cut = report.cut;
-                let whole = !report.left_to_another && !report.stopped;
                 state.looked = whole.then(|| (Instant::now(), self.begun.elapsed()));
             }
             Some(Err(why)) => state.failed = Some(why),
@@ -552,6 +561,17 @@ impl IndexState {
         self.doubt || self.looked.is_none_or(rested)
     }
 
+    /// Ends the running refresh. One that isn't whole leaves any file in doubt that was before.
+    fn end_refresh(&mut self, whole: bool) {
+        self.running = None;
+        self.doubt |= std::mem::take(&mut self.doubt_at_begin) && !whole;
+    }
+
+    /// Returns true if any file may be in the index as it was before the session changed it.
+    fn is_outdated(&self) -> bool {
+        self.doubt || self.doubt_at_begin
+    }
+
     /// Returns the note on files that an answer may lack.
     fn missing_files_note(&self, snapshot: &Snapshot, lacks: &[RelPath]) -> String {
         let mut notes = Vec::new();
@@ -565,6 +585,9 @@ impl IndexState {
             notes.push("changes that others made in the last moments may not be seen yet".to_owned());
         } else if let Some(why) = &self.failed {
             notes.push(format!("the index couldn't be brought up to date: {why}"));
+        } else if self.is_outdated() {
+            let who = if self.elsewhere { "another process is writing the index: " } else { "" };
+            notes.push(format!("{who}changes of the last moments may not be seen yet"));
         }
         if !lacks.is_empty() {
             let named: Vec<String> =

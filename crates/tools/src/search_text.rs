@@ -213,6 +213,8 @@ impl Search {
             return Ok(HashSet::new());
         }
         let asked = match context.index.snapshot(&context.cancel) {
+            // Any file may have changed, and not be indexed yet.
+            Ok(asked) if asked.outdated => return Ok(HashSet::new()),
             Ok(asked) => asked,
             Err(ToolError::Cancelled) => return Err(ToolError::Cancelled),
             Err(_) => return Ok(HashSet::new()),

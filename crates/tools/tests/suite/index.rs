@@ -97,6 +97,27 @@ fn while_another_process_writes_an_answer_says_what_it_lacks() {
 }
 
 #[test]
+fn while_another_process_writes_what_came_into_doubt_stays_so() {
+    let bench = Bench::new(&[("a.rs", b"fn alpha() {}\n")]);
+    let index = &bench.context.index;
+    index.snapshot(&bench.context.cancel).unwrap();
+    let directory = bench.context.workspace.state_dir().join("index");
+    let lock = std::fs::File::options().write(true).open(directory.join("lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    std::fs::write(bench.root.join("a.rs"), "fn beta() {}\n").unwrap();
+    index.note_unknown_changes();
+    for _ in 0..2 {
+        let asked = index.snapshot(&bench.context.cancel).unwrap();
+        let note =
+            "[note: another process is writing the index: changes of the last moments may not be seen yet]\n";
+        assert_eq!((asked.note.as_str(), asked.outdated), (note, true));
+    }
+    drop(lock);
+    let asked = index.snapshot(&bench.context.cancel).unwrap();
+    assert_eq!((defines(&asked.snapshot, "beta"), asked.note.as_str(), asked.outdated), (1, "", false));
+}
+
+#[test]
 fn what_another_process_wrote_is_seen() {
     let bench = Bench::new(&[("a.rs", b"fn alpha() {}\n")]);
     let index = &bench.context.index;

@@ -164,6 +164,14 @@ fn text_is_found_by_the_index_as_by_a_scan() {
         let scan = bench::text(&runtime.block_on(tool.call(&scanned, input.clone())).unwrap());
         assert_eq!(bench.say("search_text", input.clone()), scan, "{input}");
     }
+    // While another process writes the index, any file may have what it doesn't know of.
+    let lock = bench.context.workspace.state_dir().join("index/lock");
+    let lock = std::fs::File::options().write(true).open(lock).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    std::fs::write(bench.root.join("f5.rs"), "fn fresh_thing() {}\n").unwrap();
+    bench.context.index.note_unknown_changes();
+    assert!(bench.say("search_text", json!({"pattern": "fresh_thing"})).starts_with("f5.rs\n"));
+    drop(lock);
     // Files that can't have it aren't read: what changed behind the index's back isn't seen for a
     // moment.
     std::fs::remove_dir_all(bench.root.join("unindexed")).unwrap();
