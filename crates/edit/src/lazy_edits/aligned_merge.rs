@@ -82,9 +82,10 @@ impl Aligner<'_> {
     ) -> Option<MergedPieces> {
         let AlignedChanges { mut changes, known, hidden } = read_changes(self, steps)?;
         changes.iter_mut().for_each(|change| self.slide_from_remark(change));
+        changes.iter_mut().for_each(|change| self.keep_head(change));
         let is_unsure = |change: &LineChange| {
             let is_hidden = self.has_hidden_version(change, &hidden) || self.has_hidden_end(change, &hidden);
-            (checks_hidden && is_hidden) || (!says_removal && self.renames_unsaid(change))
+            (checks_hidden && is_hidden) || (!change.removes && self.may_add_definition(change))
         };
         if changes.iter().any(is_unsure) {
             return None;
@@ -144,14 +145,18 @@ impl Aligner<'_> {
 
     /// Returns true if a definition comes in place of another one, and lines that the file has once
     /// don't stand on both sides: it may as well come to the other one.
-    fn renames_unsaid(&self, change: &LineChange) -> bool {
-        let names = |line: &&str| is_definition(line) && (line.contains('(') || opens_block(line));
-        let old = change.old.clone().map(|at| self.old.line(at).trim());
-        let new = change.new.iter().map(|at| self.new.line(*at).trim());
-        let come: Vec<&str> = new.filter(names).map(key_of).collect();
+    fn may_add_definition(&self, change: &LineChange) -> bool {
+        let names = |line: &&str| {
+            let opens = opens_block(line);
+            opens && depth(line) == 0 || is_definition(line) && (line.contains('(') || opens)
+        };
+        let key = |line: &'_ str| key_of(line.trim()).to_owned();
+        let old = change.old.clone().map(|at| self.old.line(at));
+        let new = change.new.iter().map(|at| self.new.line(*at));
+        let come: Vec<String> = new.filter(names).map(key).collect();
         change.is_held != (true, true)
             && !come.is_empty()
-            && old.filter(names).map(key_of).any(|gone| !come.contains(&gone))
+            && old.filter(names).map(key).any(|gone| !come.contains(&gone))
     }
 
     /// Returns true if the remark below lines that come is less deep than they are and stands for
@@ -208,6 +213,31 @@ impl Aligner<'_> {
         }
     }
 
+    /// Returns true if the rewrite has other lines about what one of the file's lines is about.
+    fn shows_again(&self, lines: &[usize]) -> bool {
+        let keys: Vec<&str> = (0..self.new.len()).map(|at| key_of(self.new.line(at))).collect();
+        let told = lines.iter().map(|at| self.old.line(*at)).filter(|line| !is_head_line(line));
+        told.map(key_of).any(|key| !key.is_empty() && keys.contains(&key))
+    }
+
+    /// Keeps the comments above all code where a reply begins with other lines.
+    fn keep_head(&self, change: &mut LineChange) {
+        let is_head = |line: &str| line.trim().is_empty() || is_head_line(line);
+        let shows_head = change
+            .new
+            .iter()
+            .map(|at| self.new.line(*at))
+            .any(|line| !line.trim().is_empty() && is_head_line(line));
+        if change.is_first
+            && !change.new.is_empty()
+            && !change.removes
+            && !shows_head
+            && change.old.clone().all(|at| is_head(self.old.line(at)))
+        {
+            change.old.start = change.old.end;
+        }
+    }
+
     /// The lines that a change puts in place of the file's; `Some(None)` where nothing changes.
     #[allow(clippy::option_option)]
     fn accepted_lines(
@@ -225,6 +255,10 @@ impl Aligner<'_> {
         }
         if change.removes && gone.is_empty() {
             return None;
+        }
+        // A reply that begins within the file leaves out what is above.
+        if change.is_first && come == 0 && gone.len() > MAX_UNSHOWN_BESIDE_PLACEHOLDERS {
+            return if self.shows_again(&gone) { None } else { Some(None) };
         }
         if change.is_first && come == 0 && gone.iter().all(|at| is_head_line(self.old.line(*at))) {
             return Some(None);
@@ -247,6 +281,10 @@ impl Aligner<'_> {
             let imports = gone.iter().all(|at| is_import(self.old.line(*at)));
             let is_shown =
                 !beside_remark && change.is_held == (true, true) && gone.len() <= MAX_SHOWN_GONE_LINES;
+            // One that ends within it leaves out what is below.
+            if change.old.end == self.old.len() && come == 0 && !change.removes {
+                return None;
+            }
             let sure = change.removes || says_removal || imports || is_shown;
             if !sure || gone.len() > MAX_GONE_LINES {
                 return None;
