@@ -54,7 +54,9 @@ const MAX_VANISHING_LINES: usize = 3;
 const MIN_DOUBLED_LINES: usize = 3;
 /// … where they are so many hundredths of what is added.
 const MIN_DOUBLED_PERCENT: usize = 75;
-/// Lines that a rewrite and the file have once, of which so many are never in the result twice.
+/// Lines of so many bytes …
+const MIN_TELLING_BYTES: usize = 20;
+/// … that a rewrite and the file have once, of which so many are never in the result twice.
 const MIN_SHOWN_DOUBLES: usize = 2;
 /// Lines that may go where fewer come, in a reply that says nothing of a removal.
 const MAX_GONE_UNSAID: usize = 5;
@@ -134,7 +136,7 @@ fn merge_aligned(
     is_sound.then_some(placed)
 }
 
-/// How often a text has each of its lines that say something.
+/// Counts each of a text's lines that say something.
 fn count_lines(text: &str) -> BTreeMap<&str, usize> {
     let mut counts = BTreeMap::new();
     for line in text.lines().filter(|line| lost_lines::is_distinctive(line)) {
@@ -147,7 +149,11 @@ fn count_lines(text: &str) -> BTreeMap<&str, usize> {
 fn doubles_shown_lines(text: &str, content: &str, result: &str) -> bool {
     let (old, new, merged) = (count_lines(text), count_lines(content), count_lines(result));
     let is_doubled = |(line, count): &(&&str, &usize)| {
-        **count == 1 && old.get(**line) == Some(&1) && merged.get(**line).is_some_and(|count| *count > 1)
+        let is_telling = line.len() >= MIN_TELLING_BYTES;
+        is_telling
+            && **count == 1
+            && old.get(**line) == Some(&1)
+            && merged.get(**line).is_some_and(|count| *count > 1)
     };
     new.iter().filter(is_doubled).count() >= MIN_SHOWN_DOUBLES
 }

@@ -52,7 +52,7 @@ pub(super) fn merge_by_alignment(text: &str, content: &str, says_removal: bool) 
     })
 }
 
-/// What the remarks right above and below a change stand for.
+/// Returns the lines that the remarks right above and below a change stand for.
 fn hidden_beside<'h>(
     change: &LineChange,
     hidden: &'h [HiddenLines],
@@ -213,11 +213,26 @@ impl Aligner<'_> {
         }
     }
 
-    /// Returns true if the rewrite has other lines about what one of the file's lines is about.
+    /// Returns true for some lines of a block. Of whole definitions and sections one that is like
+    /// others is forgotten easily.
+    fn is_small_part(&self, lines: &[usize]) -> bool {
+        lines.len() <= MAX_SHOWN_GONE_LINES
+            && lines.iter().map(|at| self.old.line(*at)).all(|line| {
+                let begins_section =
+                    line.trim().strip_suffix(':').is_some_and(|name| !name.contains([' ', '(']));
+                depth(line) > 0 && !is_definition(line.trim()) && !begins_section
+            })
+    }
+
+    /// Returns true if the rewrite has other lines about what one of the file's outermost lines is
+    /// about.
     fn shows_again(&self, lines: &[usize]) -> bool {
-        let keys: Vec<&str> = (0..self.new.len()).map(|at| key_of(self.new.line(at))).collect();
-        let told = lines.iter().map(|at| self.old.line(*at)).filter(|line| !is_head_line(line));
-        told.map(key_of).any(|key| !key.is_empty() && keys.contains(&key))
+        let is_telling = |line: &&str| {
+            depth(line) == 0 && key_of(line).chars().any(char::is_alphanumeric) && !is_head_line(line)
+        };
+        let keys: Vec<&str> =
+            (0..self.new.len()).map(|at| self.new.line(at)).filter(is_telling).map(key_of).collect();
+        lines.iter().map(|at| self.old.line(*at)).filter(is_telling).any(|line| keys.contains(&key_of(line)))
     }
 
     /// Keeps the comments above all code where a reply begins with other lines.
@@ -279,12 +294,12 @@ impl Aligner<'_> {
         let is_smaller = !says_removal && gone.len() > MAX_UNSHOWN_BESIDE_PLACEHOLDERS + come;
         if is_smaller || loses_too_many_lines(gone.len(), come) {
             let imports = gone.iter().all(|at| is_import(self.old.line(*at)));
-            let is_shown =
-                !beside_remark && change.is_held == (true, true) && gone.len() <= MAX_SHOWN_GONE_LINES;
-            // One that ends within it leaves out what is below.
-            if change.old.end == self.old.len() && come == 0 && !change.removes {
+            // A reply that ends within the file leaves out what is below.
+            let says_nothing = |at: usize| !self.old.line(at).contains(char::is_alphanumeric);
+            if come == 0 && !change.removes && (change.old.end..self.old.len()).all(says_nothing) {
                 return None;
             }
+            let is_shown = !beside_remark && change.is_held == (true, true) && self.is_small_part(&gone);
             let sure = change.removes || says_removal || imports || is_shown;
             if !sure || gone.len() > MAX_GONE_LINES {
                 return None;

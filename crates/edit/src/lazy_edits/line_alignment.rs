@@ -150,7 +150,8 @@ impl<'t> Aligner<'t> {
         let mut above: Vec<u32> = Vec::with_capacity(width + 1);
         above.push(0);
         for column in 0..width {
-            above.push(above.last()? + self.gone_cost(line(column)));
+            let cost = if late { self.gone_cost(line(column)) } else { self.skip_cost(line(column)) };
+            above.push(above.last()?.saturating_add(cost).min(IMPOSSIBLE));
         }
         for row in 0..height {
             let token = token(row)?;
@@ -160,7 +161,12 @@ impl<'t> Aligner<'t> {
                 let diagonal = column.checked_sub(1).and_then(|column| above.get(column)).copied();
                 let left = column.checked_sub(1).and_then(|column| current.get(column)).copied();
                 let own = column.checked_sub(1).map(line);
-                let (cost, step) = self.cheapest(token, own, up, diagonal, left)?;
+                let (mut cost, mut step) = self.cheapest(token, own, up, diagonal, left)?;
+                if let (Some(own), Some(left), true) = (own, left, late && row + 1 == height)
+                    && left.saturating_add(self.skip_cost(own)) < cost
+                {
+                    (cost, step) = (left + self.skip_cost(own), Step::Gone);
+                }
                 current.push(cost.min(IMPOSSIBLE));
                 *steps.get_mut((row + 1) * (width + 1) + column)? = step;
             }
@@ -199,7 +205,7 @@ impl<'t> Aligner<'t> {
         let [first, second, third, fourth] = &mut options;
         if let (Some(own), Some(left), false) = (own, left, matches!(token, Token::Keep { .. } | Token::Head))
         {
-            *fourth = Some((left + self.gone_cost(own), Step::Gone));
+            *fourth = Some((left.saturating_add(self.gone_cost(own)), Step::Gone));
         }
         match token {
             Token::Line(at) => {
@@ -225,7 +231,7 @@ impl<'t> Aligner<'t> {
                 let cost = |own: usize| if fits(own) { 0 } else { IMPOSSIBLE };
                 *third = Some((up, Step::Passed));
                 if let (Some(own), Some(left)) = (own, left) {
-                    *first = Some((left + cost(own), Step::Kept));
+                    *first = Some((left.saturating_add(cost(own)), Step::Kept));
                 }
             }
             Token::End => *third = Some((up, Step::Passed)),
@@ -245,6 +251,11 @@ impl<'t> Aligner<'t> {
             false if self.keeps_all => IMPOSSIBLE,
             false => self.gone,
         }
+    }
+
+    /// Cost of a line of the file that is above the first line of the rewrite: it was left out.
+    fn skip_cost(&self, old: usize) -> u32 {
+        if matches!(self.tokens.first(), Some(Token::Line(_))) { BLANK_COST } else { self.gone_cost(old) }
     }
 
     /// Returns true if a remark may stand for a line: it is as deep, or one that stands at the

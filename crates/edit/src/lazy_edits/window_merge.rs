@@ -277,7 +277,11 @@ impl TextLines<'_> {
             let (from, to) = (op.old_range(), op.new_range());
             let gone = from.clone().filter(|at| !self.is_blank(window.old.start + at)).count();
             let come = to.clone().filter(|at| !new.is_blank(window.new.start + at)).count();
-            if loses_too_many_lines(gone, come) {
+            // A reply that ends within the file leaves out what is below.
+            let mut below = (window.old.start + from.end..self.len()).map(|at| self.line(at));
+            let ends_file = below.all(|line| !line.contains(char::is_alphanumeric));
+            let is_left_out = ends_file && gone > MAX_UNSHOWN_BESIDE_PLACEHOLDERS + come;
+            if loses_too_many_lines(gone, come) || is_left_out {
                 return None;
             }
             // A blank line less is an oversight more often than a change.

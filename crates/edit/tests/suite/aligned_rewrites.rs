@@ -87,9 +87,11 @@ fn the_files_head_may_be_left_out_without_a_remark() {
 }
 
 #[test]
-fn a_blank_line_less_between_lines_that_stay_is_an_oversight() {
+fn a_blank_line_less_between_lines_that_are_shown_goes() {
     let block = "// ... existing code ...\n\nfunc (s *Shop) helper() int {\n\treturn len(s.items)\n}\nfunc (s *Shop) Close() {\n\tos.Exit(2)\n}\n";
-    assert_eq!(after(block, "").as_deref(), Ok(FILE.replace("Exit(0)", "Exit(2)").as_str()));
+    let expected =
+        FILE.replace("Exit(0)", "Exit(2)").replace("}\n\nfunc (s *Shop) Close", "}\nfunc (s *Shop) Close");
+    assert_eq!(after(block, "").as_deref(), Ok(expected.as_str()));
 }
 
 #[test]
@@ -128,4 +130,56 @@ fn one_of_several_alike_is_not_taken_for_another() {
 fn blank_lines_below_the_last_remark_end() {
     let block = "package shop\n\n// ... existing code ...\n\n\n";
     assert!(after(block, "I removed nothing.").is_err());
+}
+
+/// A file of a function for each of these words, which are alike but for them.
+fn functions(words: &[&str]) -> String {
+    let function = |word: &&str| {
+        format!("func get{word}() int {{\n\tlock()\n\tdefer unlock()\n\treturn find(\"{word}\")\n}}\n")
+    };
+    let functions: Vec<String> = words.iter().map(function).collect();
+    format!("package store\n\n{}", functions.join("\n"))
+}
+
+#[test]
+fn a_definition_like_the_one_before_it_doesnt_replace_it() {
+    let file = functions(&["First", "Second", "Third", "Fourth"]);
+    let whole = functions(&["First", "Second", "New", "Third", "Fourth"]);
+    let from = whole.find("func getNew").unwrap();
+    // It begins with the end of what is above, which is that of every function.
+    let block = format!("// ... existing code ...\n}}\n\n{}", &whole[from..]);
+    let reply = |words: &str| text(Format::Lazy, &file, &format!("```go\n{block}```\n\n{words}\n"));
+    for words in ["", "The dead key is replaced by a new one."] {
+        let new = reply(words);
+        assert!(new.is_err() || new.as_deref() == Ok(whole.as_str()), "{new:?}");
+    }
+}
+
+#[test]
+fn what_is_above_the_first_line_of_a_reply_stays() {
+    let block = "func (s *Shop) helper() int {\n\treturn len(s.items) + 1\n}\n\n// ... existing code ...\n";
+    let expected = FILE.replace("len(s.items)", "len(s.items) + 1");
+    for words in ["", "The count is no longer wrong."] {
+        assert_eq!(after(block, words).as_deref(), Ok(expected.as_str()), "{words}");
+    }
+    // What is below its last one isn't taken away either.
+    let block = "// ... existing code ...\n\nfunc (s *Shop) helper() int {\n\treturn len(s.items) + 1\n}\n";
+    let new = after(block, "The count is no longer wrong.");
+    assert!(new.is_err() || new.as_deref() == Ok(expected.as_str()), "{new:?}");
+}
+
+#[test]
+fn lines_between_two_that_are_shown_side_by_side_go() {
+    let file = FILE.replace("\tos.Exit(0)\n", "\tfirst(s)\n\tsecond(s)\n\tthird(s)\n\tos.Exit(0)\n");
+    let block = "// ... existing code ...\n\nfunc (s *Shop) Close() {\n\tos.Exit(0)\n}\n";
+    assert_eq!(text(Format::Lazy, &file, &format!("```go\n{block}```\n")).as_deref(), Ok(FILE));
+}
+
+#[test]
+fn the_end_of_a_block_that_is_shown_anew_does_not_stay_below_it() {
+    let file = "def first(a):\n    if a:\n        return one(a)\n    else:\n        return other(a, 1)\n\n\ndef last():\n    pass\n";
+    let block = "# ...\n\ndef first(a):\n    if a:\n        return one(a)\n    else:\n        return another_thing(a)\n\n\n# ...\n";
+    let new = text(Format::Lazy, file, &format!("```python\n{block}```\n"));
+    let expected = file.replace("other(a, 1)", "another_thing(a)");
+    assert!(new.is_err() || new.as_deref() == Ok(expected.as_str()), "{new:?}");
 }
