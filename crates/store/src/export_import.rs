@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use crate::entry::entry_bytes;
 use crate::lease::unique_number;
 use crate::private_directories::{path_with_suffix, sync_dir};
-use crate::{Entry, MAX_ENTRY_BYTES, NewEntry, SessionSummary, Store, StoreError};
+use crate::{Entry, MAX_ENTRY_BYTES, NewEntry, NewSession, SessionOrigin, SessionSummary, Store, StoreError};
 
 /// The name of the format in the first line.
 const FORMAT: &str = "journeyman-session";
@@ -257,8 +257,11 @@ pub async fn import<S: Store + ?Sized>(
         }
         Err(error) => {
             for (id, _) in &import.begun {
-                // A session that can't be deleted now is replaced by the next import.
-                drop(store.delete(id).await);
+                // Once this import's time is over another one may have put its own in the place.
+                if store.lease_holder(id, now).await.is_ok_and(|found| found.as_deref() == Some(&holder)) {
+                    // A session that can't be deleted now is replaced by the next import.
+                    drop(store.delete(id).await);
+                }
             }
             Err(error)
         }
@@ -310,12 +313,14 @@ impl<S: Store + ?Sized> Import<'_, S> {
         create_importing_session(self.store, id, &header, self.holder, self.now).await?;
         let last = header.last;
         self.begun.push((id.clone(), header));
+        // The lease runs from now, and not from when the session was made elsewhere.
+        self.store.acquire_lease(id, self.holder, self.now, IMPORT_LEASE_MS).await?;
         append_entries(self.store, id, last, reader).await
     }
 }
 
-/// Creates the session and takes its lease. Replaces a session that an earlier import left
-/// incomplete.
+/// Creates the session with its status and its lease, in one step: a crash leaves no session that
+/// looks complete. Replaces a session that an earlier import left incomplete.
 async fn create_importing_session<S: Store + ?Sized>(
     store: &S,
     id: &SessionId,
@@ -323,20 +328,36 @@ async fn create_importing_session<S: Store + ?Sized>(
     holder: &str,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    let create = || store.create(id, &header.root, &header.title, header.created);
-    match create().await {
-        Err(StoreError::SessionExists { session }) => {
-            if find_summary(store, id).await?.status != SESSION_STATUS_IMPORTING {
-                return Err(StoreError::SessionExists { session });
-            }
+    let exists = || Err(StoreError::SessionExists { session: id.clone() });
+    match find_summary(store, id).await {
+        Err(StoreError::UnknownSession { .. }) => {}
+        Err(error) => return Err(error),
+        Ok(found) if found.status != SESSION_STATUS_IMPORTING => return exists(),
+        Ok(_) => {
             store.acquire_lease(id, holder, now, IMPORT_LEASE_MS).await?;
+            // Its own import may have completed it before the lease was had.
+            if find_summary(store, id).await?.status != SESSION_STATUS_IMPORTING {
+                store.release_lease(id, holder).await?;
+                return exists();
+            }
             store.delete(id).await?;
-            create().await?;
         }
-        other => other?,
     }
-    store.acquire_lease(id, holder, now, IMPORT_LEASE_MS).await?;
-    store.set_status(id, SESSION_STATUS_IMPORTING, header.created).await
+    let since_created = now.0.saturating_sub(header.created.0);
+    let new = NewSession {
+        id: id.clone(),
+        origin: SessionOrigin::Root(header.root.clone()),
+        title: header.title.clone(),
+        now: header.created,
+        status: SESSION_STATUS_IMPORTING.to_owned(),
+        lease: Some((holder.to_owned(), since_created.saturating_add(IMPORT_LEASE_MS))),
+        entries: Vec::new(),
+    };
+    match store.create_with_entries(new).await {
+        // Another import was faster.
+        Err(StoreError::Conflict { .. }) => exists(),
+        other => other.map(drop),
+    }
 }
 
 async fn append_entries<S: Store + ?Sized>(

@@ -1,14 +1,18 @@
 //! Sessions carried from one store to another.
 
 use std::fs;
+use std::future::ready;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Mutex;
 
-use futures_util::TryStreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, TryStreamExt as _};
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
-    Entry, ImportAs, ImportedSessions, MemoryStore, NewEntry, SESSION_STATUS_IMPORTING, SqliteStore, Store,
-    StoreError, export, export_file, import,
+    Entry, ImportAs, ImportedSessions, MemoryStore, NewEntry, NewSession, SESSION_STATUS_IMPORTING,
+    SqliteStore, Store, StoreError, export, export_file, import,
 };
+use journeyman_testkit::forward_store_methods;
 use support::{block_on, entry, session};
 
 use crate::support;
@@ -206,6 +210,135 @@ fn an_import_that_was_killed_is_begun_afresh() {
         assert!(matches!(error, StoreError::Leased { .. }), "{error:?}");
         store.release_lease(&session(1), "an import").await.unwrap();
         import_text(store, &text, ImportAs::Itself).await.unwrap();
+        assert_eq!(text_of(store, &session(1)).await, text);
+    });
+}
+
+/// A store with something that happens right before a call, as by another process.
+struct Interposed<'a> {
+    inner: &'a dyn Store,
+    before_lease: Mutex<Option<BoxFuture<'a, Result<(), StoreError>>>>,
+    before_append: Mutex<Option<BoxFuture<'a, ()>>>,
+    deletes: bool,
+}
+
+impl<'a> Interposed<'a> {
+    fn new(inner: &'a dyn Store) -> Self {
+        Self { inner, before_lease: Mutex::default(), before_append: Mutex::default(), deletes: true }
+    }
+}
+
+impl Store for Interposed<'_> {
+    forward_store_methods!(inner: create, fork, read, read_records, read_chunk, wait_for_entry, sessions, find_sessions, set_status, release_lease);
+
+    fn create_with_entries(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        self.inner.create_with_entries(new)
+    }
+
+    fn append(
+        &self,
+        session: &SessionId,
+        expected: Seq,
+        entries: Vec<NewEntry>,
+    ) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        let (before, session) = (self.before_append.lock().unwrap().take(), session.clone());
+        async move {
+            if let Some(before) = before {
+                before.await;
+            }
+            self.inner.append(&session, expected, entries).await
+        }
+        .boxed()
+    }
+
+    fn acquire_lease(
+        &self,
+        session: &SessionId,
+        holder: &str,
+        now: UnixMillis,
+        ttl_ms: u64,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let before = self.before_lease.lock().unwrap().take();
+        let (session, holder) = (session.clone(), holder.to_owned());
+        async move {
+            if let Some(before) = before {
+                before.await?;
+            }
+            self.inner.acquire_lease(&session, &holder, now, ttl_ms).await
+        }
+        .boxed()
+    }
+
+    fn lease_holder(
+        &self,
+        session: &SessionId,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
+        self.inner.lease_holder(session, now)
+    }
+
+    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
+        if self.deletes { self.inner.delete(session) } else { ready(Err(ended())).boxed() }
+    }
+}
+
+/// What a call gets after the end of everything.
+fn ended() -> StoreError {
+    StoreError::Closed { path: "sessions.db".into(), detail: "it was killed".to_owned() }
+}
+
+#[test]
+fn an_import_that_was_killed_at_its_beginning_is_begun_afresh() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("sessions.db");
+    block_on(async {
+        let store = SqliteStore::open(&path).unwrap();
+        fill(&store).await;
+        let text = text_of(&store, &session(1)).await;
+        store.delete(&session(1)).await.unwrap();
+        let killed = Interposed { deletes: false, ..Interposed::new(&store) };
+        *killed.before_lease.lock().unwrap() = Some(ready(Err(ended())).boxed());
+        import_text(&killed, &text, ImportAs::Itself).await.unwrap_err();
+        drop(killed);
+        // Its lease ends with its process.
+        drop(store);
+        let store = SqliteStore::open(&path).unwrap();
+        import_text(&store, &text, ImportAs::Itself).await.unwrap();
+        assert_eq!(text_of(&store, &session(1)).await, text);
+    });
+}
+
+#[test]
+fn a_session_whose_import_ends_meanwhile_is_not_replaced() {
+    over_each(async |store| {
+        fill(store).await;
+        let text = text_of(store, &session(1)).await;
+        store.set_status(&session(1), SESSION_STATUS_IMPORTING, UnixMillis(5)).await.unwrap();
+        let late = Interposed::new(store);
+        let ends = async { store.set_status(&session(1), "done", UnixMillis(77)).await };
+        *late.before_lease.lock().unwrap() = Some(ends.boxed());
+        let cut_off = text.lines().take(3).collect::<Vec<_>>().join("\n");
+        let error = import_text(&late, &cut_off, ImportAs::Itself).await.unwrap_err();
+        assert!(matches!(error, StoreError::SessionExists { .. }), "{error:?}");
+        assert_eq!(text_of(store, &session(1)).await, text);
+        assert_eq!(store.lease_holder(&session(1), UnixMillis(1_000)).await.unwrap(), None);
+    });
+}
+
+#[test]
+fn an_import_whose_time_was_over_leaves_alone_what_another_put_in_its_place() {
+    over_each(async |store| {
+        fill(store).await;
+        let text = text_of(store, &session(1)).await;
+        store.delete(&session(1)).await.unwrap();
+        let slow = Interposed::new(store);
+        let other = async {
+            let hours_later = UnixMillis(10_000_000);
+            import(store, &mut text.as_bytes(), ImportAs::Itself, hours_later).await.unwrap();
+        };
+        *slow.before_append.lock().unwrap() = Some(other.boxed());
+        let error = import_text(&slow, &text, ImportAs::Itself).await.unwrap_err();
+        assert!(matches!(error, StoreError::Conflict { .. }), "{error:?}");
         assert_eq!(text_of(store, &session(1)).await, text);
     });
 }
