@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -92,12 +92,32 @@ pub(super) fn to_store_error(action: &'static str, path: &Path, error: &rusqlite
     }
 }
 
-/// Opens the file, creating it if it is absent.
-pub(super) fn open(path: &Path, busy: Duration) -> Result<Connection, StoreError> {
-    match inspect(path)? {
-        LogFileState::Absent => create(path)?,
-        LogFileState::Present => {}
+/// Opens the file, creating it if it is absent, and returns its identity too.
+pub(super) fn open(path: &Path, busy: Duration) -> Result<(Connection, Option<FileIdentity>), StoreError> {
+    loop {
+        match inspect(path)? {
+            LogFileState::Absent => create(path)?,
+            LogFileState::Present => {}
+        }
+        let before = file_identity(path);
+        let opened = open_existing(path, busy);
+        // A repair may have put another file in the place meanwhile, perhaps while this one was
+        // waited for: what is written into the old file would be lost.
+        if before == file_identity(path) {
+            return Ok((opened?, before));
+        }
     }
+}
+
+/// The device and inode of a file.
+pub(super) type FileIdentity = (u64, u64);
+
+/// Returns the identity of the file that the path leads to now.
+pub(super) fn file_identity(path: &Path) -> Option<FileIdentity> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn open_existing(path: &Path, busy: Duration) -> Result<Connection, StoreError> {
     let failed = |error: rusqlite::Error| to_store_error("open the session log", path, &error);
     let mut connection = connect(path, busy).map_err(failed)?;
     if read_pragma(&connection, "application_id").map_err(failed)? != APPLICATION_ID {

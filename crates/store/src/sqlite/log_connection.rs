@@ -1,14 +1,12 @@
 //! The connection to the open file, and its recovery from failures of the disk.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::database_file::{self, PAGE_BYTES};
+use super::database_file::{self, FileIdentity, PAGE_BYTES, file_identity};
 use super::group_commit::{Change, ChangeSize, StatementContext, TransactionError, run_transaction};
 use super::rows::StatementError;
 use crate::StoreError;
@@ -31,7 +29,7 @@ pub(super) struct LogConnection {
     connection: Option<Connection>,
     /// The device and inode of the file that was opened first: the path may lead to another file
     /// later.
-    file: Option<(u64, u64)>,
+    file: Option<FileIdentity>,
     /// Estimated pages that were written since the write-ahead log was last moved.
     pages: u64,
     /// True if the device failed: the content of the write-ahead log may not be on it.
@@ -98,18 +96,17 @@ impl LogConnection {
 
     fn open(&mut self) -> Result<(&mut Connection, &mut StatementContext), StoreError> {
         let path = &self.context.path;
-        let found = || fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
         // Entries written into a deleted file would be lost, and a new file lacks the earlier
         // entries.
-        if self.file.is_some() && self.file != found() {
+        if self.file.is_some() && self.file != file_identity(path) {
             return Err(StoreError::Gone { path: path.clone() });
         }
         let connection = match &mut self.connection {
             Some(connection) => connection,
             closed => {
-                let connection = closed.insert(database_file::open(path, self.busy)?);
-                self.file = found();
-                connection
+                let (connection, file) = database_file::open(path, self.busy)?;
+                self.file = file;
+                closed.insert(connection)
             }
         };
         Ok((connection, &mut self.context))

@@ -428,6 +428,33 @@ fn a_log_that_another_process_has_open_is_left_to_it() {
 }
 
 #[test]
+fn a_log_that_takes_the_place_of_another_while_that_is_opened_is_the_one_that_is_used() {
+    let home = quick_dir();
+    let (path, other) = (home.path().join("sessions.db"), home.path().join("other.db"));
+    filled(&path, 3);
+    filled(&other, 5);
+    // It keeps everybody out who wants to read the file.
+    let held = rusqlite::Connection::open(&path).unwrap();
+    held.execute_batch("PRAGMA locking_mode = EXCLUSIVE; SELECT count(*) FROM sessions;").unwrap();
+    let open_files = || {
+        let open = fs::read_dir("/proc/self/fd").unwrap().map(|one| fs::read_link(one.unwrap().path()));
+        open.filter(|file| file.as_ref().is_ok_and(|file| *file == path)).count()
+    };
+    assert_eq!(open_files(), 1);
+    let store = SqliteStore::open(&path).unwrap();
+    let listed = store.sessions(None, 9);
+    while open_files() < 2 {
+        std::thread::yield_now();
+    }
+    fs::rename(&other, &path).unwrap();
+    drop(held);
+    assert_eq!(block_on(listed).unwrap()[0].last, Seq(5));
+    block_on(store.append(&session(1), Seq(5), vec![entry(b"on")])).unwrap();
+    drop(store);
+    assert_eq!(read(&path, &session(1)).unwrap()[5].payload, b"on");
+}
+
+#[test]
 fn a_repaired_log_is_gone_on_with_and_the_damaged_one_is_beside_it() {
     let home = quick_dir();
     let (path, all) = busy(home.path());
