@@ -9,6 +9,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
+use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::io::Errno;
 use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
 use crate::entry::entry_bytes;
@@ -173,8 +175,10 @@ pub async fn repair(damaged: &Path) -> Result<RepairReport, StoreError> {
     let (fresh, aside) = (path_with_suffix(damaged, "-saved"), path_with_suffix(damaged, &mark));
     // Left by an interrupted repair.
     drop(fs::remove_file(&fresh));
-    refuse_in_use(damaged)?;
-    let mut saved = save_recovered(&RecoveredRows::scan_file(damaged)?, damaged, &fresh).await?;
+    let _locked = lock_for_repair(damaged)?;
+    // Kept open until the end: closing any descriptor of the file gives up the lock.
+    let finds = RecoveredRows::scan_file(damaged)?;
+    let mut saved = save_recovered(&finds, damaged, &fresh).await?;
     let failed = |source| StoreError::io("put aside", damaged, source);
     let empty = path_with_suffix(damaged, &format!("-new-{:016x}", unique_number()));
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(&empty).map_err(failed)?;
@@ -197,6 +201,21 @@ pub async fn repair(damaged: &Path) -> Result<RepairReport, StoreError> {
     }
     sync_dir(damaged.parent().unwrap_or(Path::new("")))?;
     Ok(RepairReport { salvage: saved, aside })
+}
+
+/// Locks a log against all other processes until it is closed: what one of them stored after the
+/// file was read would not be in the new log. Returns an error if another process has it open.
+fn lock_for_repair(path: &Path) -> Result<Option<File>, StoreError> {
+    let file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(StoreError::io("lock", path, source)),
+    };
+    match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::AGAIN | Errno::ACCESS) => Err(StoreError::Busy { path: path.to_owned() }),
+        // A file system without locks can't tell.
+        Ok(()) | Err(_) => Ok(Some(file)),
+    }
 }
 
 /// Returns an error if another process has the file open.

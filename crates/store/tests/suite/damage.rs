@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::child::{Running, again, given};
 use crate::support::{beside, block_on, content, entry, filled, quick_dir, session};
+use futures_util::FutureExt as _;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
     Entry, NewEntry, SalvageReport, SalvagedSession, SqliteStore, Store, StoreError, repair, salvage,
@@ -425,6 +426,30 @@ fn a_log_that_another_process_has_open_is_left_to_it() {
     assert!(matches!(block_on(repair(&path)), Err(StoreError::Busy { .. })));
     child.finish();
     saved(&path).unwrap();
+}
+
+#[test]
+fn what_is_stored_while_a_log_is_repaired_is_not_left_behind() {
+    let test = "what_is_stored_while_a_log_is_repaired_is_not_left_behind";
+    if let Some(path) = given() {
+        let store = SqliteStore::open(&path).unwrap();
+        let stored = block_on(store.append(&session(1), Seq(120), vec![entry(b"late")]));
+        println!("stored: {}", stored.is_ok());
+        return;
+    }
+    let home = quick_dir();
+    let path = home.path().join("sessions.db");
+    filled(&path, 120);
+    let stored = block_on(async {
+        let mut repairing = repair(&path).boxed();
+        // The log is read, and the new one is being written.
+        assert!((&mut repairing).now_or_never().is_none());
+        let stored = Running::start(again(test_path!(test), &path)).says("stored: ");
+        repairing.await.unwrap();
+        stored
+    });
+    let kept = read(&path, &session(1)).unwrap().len();
+    assert_eq!(kept, if stored == "true" { 121 } else { 120 });
 }
 
 #[test]
