@@ -165,7 +165,7 @@ async fn save_recovered(
 
 /// Replaces the log `damaged` by a log of its readable part, and moves the damaged one aside in the
 /// same directory. If nothing is readable, the new log is empty. A crash leaves either log, or an
-/// empty file, which is reported as damaged.
+/// empty file, which is reported as damaged; the next repair then puts the new log in its place.
 ///
 /// # Errors
 /// [`StoreError::Busy`] while another process has the log open; failures of the medium. Then
@@ -173,12 +173,19 @@ async fn save_recovered(
 pub async fn repair(damaged: &Path) -> Result<RepairReport, StoreError> {
     let mark = format!("-damaged-{:08x}", unique_number() >> 32);
     let (fresh, aside) = (path_with_suffix(damaged, "-saved"), path_with_suffix(damaged, &mark));
-    // Left by an interrupted repair.
-    drop(fs::remove_file(&fresh));
+    let left_apart = path_with_suffix(&fresh, "-apart.jsonl");
     let _locked = lock_for_repair(damaged)?;
     // Kept open until the end: closing any descriptor of the file gives up the lock.
-    let finds = RecoveredRows::scan_file(damaged)?;
-    let mut saved = save_recovered(&finds, damaged, &fresh).await?;
+    let (finds, mut saved);
+    if is_empty_file(damaged) && fresh.exists() {
+        // An interrupted repair had the new log complete and the damaged one aside.
+        saved = report_complete_log(&fresh, &left_apart)?;
+    } else {
+        // Left by an interrupted repair.
+        drop((fs::remove_file(&fresh), fs::remove_file(&left_apart)));
+        finds = RecoveredRows::scan_file(damaged)?;
+        saved = save_recovered(&finds, damaged, &fresh).await?;
+    }
     let failed = |source| StoreError::io("put aside", damaged, source);
     let empty = path_with_suffix(damaged, &format!("-new-{:016x}", unique_number()));
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(&empty).map_err(failed)?;
@@ -193,14 +200,33 @@ pub async fn repair(damaged: &Path) -> Result<RepairReport, StoreError> {
             _ => {}
         }
     }
-    fs::rename(&fresh, damaged).map_err(failed)?;
     if let Some(apart) = &mut saved.apart {
         let beside_aside = path_with_suffix(&aside, "-apart.jsonl");
         fs::rename(&*apart, &beside_aside).map_err(failed)?;
         *apart = beside_aside;
     }
+    // Last: the next repair removes what it finds of one that didn't come to this.
+    fs::rename(&fresh, damaged).map_err(failed)?;
     sync_dir(damaged.parent().unwrap_or(Path::new("")))?;
     Ok(RepairReport { salvage: saved, aside })
+}
+
+fn is_empty_file(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == 0)
+}
+
+/// Returns the report of a new log that an interrupted repair left, with what it set apart.
+fn report_complete_log(log: &Path, apart: &Path) -> Result<SalvageReport, StoreError> {
+    let finds = RecoveredRows::scan_file(log)?;
+    let sessions = finds.sessions.into_values().map(|row| SalvagedSession {
+        id: row.id,
+        title: row.title,
+        had: row.last,
+        kept: row.last,
+        blank: 0,
+        apart: 0,
+    });
+    Ok(SalvageReport { sessions: sessions.collect(), apart: apart.exists().then(|| apart.to_owned()) })
 }
 
 /// Locks a log against all other processes until it is closed: what one of them stored after the

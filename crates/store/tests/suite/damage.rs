@@ -428,6 +428,51 @@ fn a_log_that_another_process_has_open_is_left_to_it() {
     saved(&path).unwrap();
 }
 
+/// A log with a lost page, so that a repair sets entries apart.
+fn with_a_lost_page(path: &Path) {
+    filled(path, 120);
+    let mut bad = fs::read(path).unwrap();
+    let page = bad.chunks(4096).position(|page| page.windows(4).any(|text| text == b"60:a")).unwrap();
+    bad[page * 4096..(page + 1) * 4096].fill(0xEE);
+    fs::write(path, &bad).unwrap();
+}
+
+#[test]
+fn a_repair_that_was_killed_while_it_set_entries_apart_is_begun_afresh() {
+    let home = quick_dir();
+    let path = home.path().join("sessions.db");
+    with_a_lost_page(&path);
+    fs::write(beside(&path, "-saved-apart.jsonl"), "{}\n").unwrap();
+    let repaired = block_on(repair(&path)).unwrap().salvage;
+    assert!(repaired.sessions[0].apart > 0);
+    let lines = fs::read_to_string(repaired.apart.unwrap()).unwrap();
+    assert_eq!(lines.lines().count() as u64, repaired.sessions[0].apart);
+}
+
+#[test]
+fn a_repair_that_was_killed_as_it_put_the_new_log_in_its_place_is_completed() {
+    let home = quick_dir();
+    let path = home.path().join("sessions.db");
+    with_a_lost_page(&path);
+    let damaged = fs::read(&path).unwrap();
+    let first = block_on(repair(&path)).unwrap();
+    let kept = read(&path, &session(1)).unwrap();
+    assert!(!kept.is_empty());
+    // As it is before the last names are given: the new log is complete, the old one is aside, and
+    // its write-ahead log is not yet.
+    fs::rename(&path, beside(&path, "-saved")).unwrap();
+    fs::rename(first.salvage.apart.unwrap(), beside(&path, "-saved-apart.jsonl")).unwrap();
+    fs::write(&path, "").unwrap();
+    fs::write(beside(&path, "-wal"), b"the old one's").unwrap();
+    assert!(matches!(read(&path, &session(1)), Err(StoreError::Damaged { .. })));
+    let repaired = block_on(repair(&path)).unwrap();
+    assert_eq!(read(&path, &session(1)).unwrap(), kept);
+    assert_eq!(repaired.salvage.sessions[0].kept, kept.len() as u64);
+    assert!(fs::metadata(repaired.salvage.apart.unwrap()).unwrap().len() > 0);
+    assert_eq!(fs::read(&first.aside).unwrap(), damaged);
+    assert_eq!(fs::read(beside(&repaired.aside, "-wal")).unwrap(), b"the old one's");
+}
+
 #[test]
 fn what_is_stored_while_a_log_is_repaired_is_not_left_behind() {
     let test = "what_is_stored_while_a_log_is_repaired_is_not_left_behind";
