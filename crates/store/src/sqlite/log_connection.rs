@@ -106,6 +106,8 @@ impl LogConnection {
             closed => {
                 let (connection, file) = database_file::open(path, self.busy)?;
                 self.file = file;
+                // Another connection counts from the beginning.
+                self.version = None;
                 closed.insert(connection)
             }
         };
@@ -250,4 +252,42 @@ impl LogConnection {
 /// Returns true if the device failed, or a layer between the device and this process.
 fn is_device_error(error: &rusqlite::Error) -> bool {
     matches!(error, rusqlite::Error::SqliteFailure(code, _) if code.code == ErrorCode::SystemIoFailure)
+}
+
+#[cfg(test)]
+mod tests {
+    use journeyman_protocol::{Seq, SessionId, UnixMillis};
+
+    use super::*;
+    use crate::{NewEntry, SqliteStore, Store as _};
+
+    /// Polls whatever the time of the last poll was, and returns true if the waiting task was told.
+    fn tells(log: &mut LogConnection, news: &mut tokio::sync::watch::Receiver<()>) -> bool {
+        news.mark_unchanged();
+        log.polled = Instant::now() - POLL_INTERVAL;
+        log.poll();
+        news.has_changed().unwrap()
+    }
+
+    #[test]
+    fn what_another_process_stored_before_the_file_is_opened_anew_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("sessions.db");
+        let session = SessionId::new(UnixMillis(1), 1);
+        let other = SqliteStore::open(&path).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(other.create(&session, "/p", "t", UnixMillis(1))).unwrap();
+        let watchers = Arc::<Watchers>::default();
+        let mut news = watchers.subscribe(&session);
+        let mut log = LogConnection::new(path, Duration::ZERO, watchers);
+        assert!(tells(&mut log, &mut news), "the first look");
+        assert!(!tells(&mut log, &mut news), "nothing has changed since");
+        let payload = b"{}".to_vec();
+        let entry = NewEntry { channel: None, kind: "note".into(), at: UnixMillis(1), payload };
+        runtime.block_on(other.append(&session, Seq::START, vec![entry])).unwrap();
+        // As after a failure of the disk, or where the file was busy for too long.
+        log.run_statements("fail", |connection| Ok(connection.execute_batch("no statement")?)).unwrap_err();
+        assert!(!log.is_open());
+        assert!(tells(&mut log, &mut news));
+    }
 }
