@@ -184,8 +184,7 @@ impl Blobs {
     pub fn touch(&self, hash: &ContentHash) -> Result<bool, StoreError> {
         let path = self.path(hash);
         let found = self.blob_file_metadata(&path)?;
-        found.iter().for_each(|found| self.touch_if_stale(&path, found.mtime()));
-        Ok(found.is_some())
+        Ok(found.is_some_and(|found| self.touch_if_stale(&path, found.mtime())))
     }
 
     fn blob_file_metadata(&self, path: &Path) -> Result<Option<fs::Metadata>, StoreError> {
@@ -294,6 +293,10 @@ impl Blobs {
         if !found.is_file() || !compression::is_plausible_file_size(found.len(), bytes.len() as u64) {
             return Ok(false);
         }
+        // Marked before it is compared, so that a removal is noticed here or leaves it out.
+        if !self.touch_if_stale(path, found.mtime()) {
+            return Ok(false);
+        }
         // A file of the right size may be damaged. Then the good bytes replace it.
         let is_same = |stored| decompress_blob(stored).is_ok_and(|stored| stored == bytes);
         if bytes.len() <= MAX_COMPARED_BYTES && !fs::read(path).is_ok_and(is_same) {
@@ -305,20 +308,21 @@ impl Blobs {
             synced.map_err(|source| StoreError::io("flush blob", path, source))?;
             self.sync_parent(path)?;
         }
-        self.touch_if_stale(path, found.mtime());
         Ok(true)
     }
 
-    /// Marks a blob as recently put.
-    fn touch_if_stale(&self, path: &Path, time: i64) {
-        let stale = self.lock_ignoring_poison(&self.usage).is_stale_time(time);
-        if stale {
-            // Best effort: a blob whose time can't be set is removed earlier.
-            let touched = quota::touch(path).and_then(|()| fs::symlink_metadata(path));
-            if let Ok(touched) = touched {
-                self.lock_ignoring_poison(&self.usage).advance_clock(touched.mtime());
-            }
+    /// Marks a blob as recently put. Returns false if it was removed meanwhile.
+    fn touch_if_stale(&self, path: &Path, time: i64) -> bool {
+        if !self.lock_ignoring_poison(&self.usage).is_stale_time(time) {
+            return true;
         }
+        match quota::touch(path).and_then(|()| fs::symlink_metadata(path)) {
+            Ok(touched) => self.lock_ignoring_poison(&self.usage).advance_clock(touched.mtime()),
+            Err(error) if is_not_found(&error) => return false,
+            // Best effort: a blob whose time can't be set is removed earlier.
+            Err(_) => {}
+        }
+        true
     }
 
     fn write(

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use journeyman_protocol::ContentHash;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
@@ -22,12 +23,12 @@ const NEW_BLOBS_PER_COUNT: u8 = 64;
 /// doesn't remove blobs again.
 const SLACK_QUOTA_DIVISOR: u64 = 16;
 /// Seconds after its put in which a blob isn't removed: it may belong to a run in progress, here or
-/// in another process.
-const RECENT_BLOB_SECS: i64 = 600;
+/// in another process. A repeated put may have left a mark that is a little older.
+const RECENT_BLOB_SECS: i64 = 600 + STALE_MARK_SECS;
 /// Seconds after which a temporary file counts as left by a process that is gone.
 const ABANDONED_FILE_SECS: i64 = 3600;
 /// Minimum age in seconds of a blob's time stamp that a repeated put renews.
-const STALE_MARK_SECS: i64 = 3600;
+const STALE_MARK_SECS: i64 = 60;
 
 /// The prefix of a temporary file's name. No hash begins with it. Old temporary files, left by a
 /// crash, are removed.
@@ -50,7 +51,10 @@ impl DiskUsage {
     }
 
     pub(super) fn is_stale_time(&self, time: i64) -> bool {
-        self.clock.is_none_or(|now| now.saturating_sub(time) > STALE_MARK_SECS)
+        // The newest time seen is long ago where this handle wrote nothing for long.
+        let here = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let here = i64::try_from(here).unwrap_or(i64::MAX);
+        self.clock.is_none_or(|seen| seen.max(here).saturating_sub(time) > STALE_MARK_SECS)
     }
 
     pub(super) fn add_bytes(&mut self, size: u64) {
@@ -160,18 +164,7 @@ pub(super) fn enforce_quota(
             let used = total.saturating_sub(needed);
             return Err(StoreError::QuotaFull { dir: dir.to_owned(), used, quota, needed });
         }
-        scan.files.sort_by_key(|file| (file.hash.is_some(), file.modified));
-        for file in &scan.files {
-            if left <= quota - quota / SLACK_QUOTA_DIVISOR {
-                break;
-            }
-            match fs::remove_file(&file.path) {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(source) => return Err(StoreError::io("remove old blob", &file.path, source)),
-            }
-            left = left.saturating_sub(file.size);
-        }
+        left = remove_oldest(scan, total, quota - quota / SLACK_QUOTA_DIVISOR)?;
     }
     usage.advance_clock(now);
     usage.total = Some(left.saturating_sub(needed));
@@ -179,9 +172,67 @@ pub(super) fn enforce_quota(
     Ok(left < total)
 }
 
+/// Removes the scanned files that were put longest ago until the bytes in use are at most `enough`,
+/// and returns these bytes.
+fn remove_oldest(mut scan: Scan, total: u64, enough: u64) -> Result<u64, StoreError> {
+    let mut left = total;
+    scan.files.sort_by_key(|file| (file.hash.is_some(), file.modified));
+    for file in &scan.files {
+        if left <= enough {
+            break;
+        }
+        // Whoever put it again meanwhile relies on it.
+        if fs::symlink_metadata(&file.path).is_ok_and(|found| found.mtime() != file.modified) {
+            continue;
+        }
+        match fs::remove_file(&file.path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(StoreError::io("remove old blob", &file.path, source)),
+        }
+        left = left.saturating_sub(file.size);
+    }
+    Ok(left)
+}
+
 /// Marks a blob as put just now.
 pub(super) fn touch(path: &Path) -> io::Result<()> {
     let at = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
     let times = Timestamps { last_access: at(UTIME_OMIT), last_modification: at(UTIME_NOW) };
     rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_time_is_stale_also_where_nothing_newer_was_seen() {
+        let long_ago = 1_000_000;
+        let mut usage = DiskUsage::default();
+        usage.advance_clock(long_ago);
+        assert!(usage.is_stale_time(long_ago));
+    }
+
+    #[test]
+    fn a_blob_that_is_put_again_after_the_scan_is_not_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let files = [1_u8, 2].map(|number| {
+            let name = ContentHash::of(&[number]).to_string();
+            let (fan_out, rest) = name.split_at(2);
+            let path = home.path().join(fan_out).join(rest);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let file = fs::File::create(&path).unwrap();
+            file.set_len(100).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(9_000)).unwrap();
+            path
+        });
+        let scanned = scan(home.path()).unwrap();
+        assert_eq!(scanned.total(), 200);
+        touch(&files[0]).unwrap();
+        assert_eq!(remove_oldest(scanned, 200, 0).unwrap(), 100);
+        assert_eq!(files.each_ref().map(|file| file.exists()), [true, false]);
+    }
 }

@@ -267,6 +267,21 @@ fn putting_again_counts_as_new() {
 }
 
 #[test]
+fn a_blob_that_is_put_again_is_recent_however_long_ago_it_was_put_first() {
+    for seconds in [900, 3_000, 9_000] {
+        let home = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(home.path(), 10_000).unwrap();
+        let [again, other, _newest] = [1, 2, 3].map(|seed| blobs.put(&noise(2_999, seed)).unwrap());
+        age(&file_of(home.path(), &again), seconds);
+        age(&file_of(home.path(), &other), 800);
+        blobs.put(&noise(2_999, 1)).unwrap();
+        blobs.put(&noise(2_999, 4)).unwrap();
+        let here = [&again, &other].map(|hash| blobs.contains(hash).unwrap());
+        assert_eq!(here, [true, false], "{seconds}");
+    }
+}
+
+#[test]
 fn recent_blobs_are_never_removed_and_a_full_quota_says_so() {
     let home = tempfile::tempdir().unwrap();
     let blobs = Blobs::open(home.path(), 10_000).unwrap();
