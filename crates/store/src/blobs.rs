@@ -398,7 +398,7 @@ impl Blobs {
         usage.advance_clock(now);
         if usage.must_count(hash, size, self.quota) {
             let pinned = self.lock_ignoring_poison(&self.pinned).clone();
-            if quota::enforce_quota(&self.dir, self.quota, size, &pinned, &mut usage)? {
+            if quota::enforce_quota(&self.dir, self.quota, size, now, &pinned, &mut usage)? {
                 self.record_removal()?;
             }
         }

@@ -143,16 +143,19 @@ fn list_directory(dir: &Path) -> Result<Vec<(PathBuf, fs::DirEntry)>, StoreError
 
 /// Counts all blobs, and removes the ones put longest ago if `needed` bytes don't fit. Removes
 /// nothing if not enough can be removed. Returns true if any blob was removed.
+///
+/// `now` is the time that the file system gave to a file just now. The newest time among the files
+/// may be ahead of it, after the clock was set back, and would make every blob an old one.
 pub(super) fn enforce_quota(
     dir: &Path,
     quota: u64,
     needed: u64,
+    now: i64,
     pinned: &HashSet<ContentHash>,
     usage: &mut DiskUsage,
 ) -> Result<bool, StoreError> {
     let mut scan = scan(dir)?;
     let total = scan.total();
-    let now = scan.files.iter().map(|file| file.modified).chain(usage.clock).max().unwrap_or_default();
     scan.files.retain(|file| match &file.hash {
         Some(hash) => now.saturating_sub(file.modified) > RECENT_BLOB_SECS && !pinned.contains(hash),
         None => now.saturating_sub(file.modified) > ABANDONED_FILE_SECS,
@@ -166,7 +169,6 @@ pub(super) fn enforce_quota(
         }
         left = remove_oldest(scan, total, quota - quota / SLACK_QUOTA_DIVISOR)?;
     }
-    usage.advance_clock(now);
     usage.total = Some(left.saturating_sub(needed));
     usage.since = 0;
     Ok(left < total)

@@ -299,6 +299,26 @@ fn recent_blobs_are_never_removed_and_a_full_quota_says_so() {
 }
 
 #[test]
+fn recent_blobs_stay_also_where_the_clock_was_set_back() {
+    let home = tempfile::tempdir().unwrap();
+    let blobs = Blobs::open(home.path(), 10_000).unwrap();
+    let [ahead, recent, old] = [1, 2, 3].map(|seed| blobs.put(&noise(2_999, seed)).unwrap());
+    let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
+    fs::File::options()
+        .write(true)
+        .open(file_of(home.path(), &ahead))
+        .and_then(|file| file.set_modified(tomorrow))
+        .unwrap();
+    age(&file_of(home.path(), &recent), 60);
+    blobs.put(&noise(500, 4)).unwrap();
+    assert!(blobs.put(&noise(2_999, 5)).is_err(), "nothing may go");
+    age(&file_of(home.path(), &old), 9_000);
+    blobs.put(&noise(2_999, 5)).unwrap();
+    let here = [&ahead, &recent, &old].map(|hash| blobs.contains(hash).unwrap());
+    assert_eq!(here, [true, true, false]);
+}
+
+#[test]
 fn what_a_crash_left_is_swept_when_room_is_needed_and_strangers_are_left_alone() {
     let home = tempfile::tempdir().unwrap();
     let blobs = Blobs::open(home.path(), 10_000).unwrap();
