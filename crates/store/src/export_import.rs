@@ -170,10 +170,12 @@ pub fn export<'a, S: Store + ?Sized>(
                 }
                 after = entry.seq;
             }
-            if !lines.is_empty() {
-                at.current = Some((session, after, last));
-                return Ok(Some((lines, at)));
+            if lines.is_empty() {
+                // It was deleted, and another one has its id.
+                return Err(StoreError::NoSuchEntry { session, asked: last, last: after });
             }
+            at.current = Some((session, after, last));
+            return Ok(Some((lines, at)));
         }
         let Some(session) = at.waiting.pop_front() else { return Ok(None) };
         let summary = find_summary(store, &session).await?;

@@ -344,6 +344,20 @@ fn an_import_whose_time_was_over_leaves_alone_what_another_put_in_its_place() {
 }
 
 #[test]
+fn a_session_that_is_replaced_while_it_is_exported_is_not_exported_in_part() {
+    over_each(async |store| {
+        fill(store).await;
+        let mut items = export(store, &session(1), &[]);
+        assert!(items.try_next().await.unwrap().is_some(), "the first line");
+        // As by another process that deletes it, and is about to import it.
+        store.delete(&session(1)).await.unwrap();
+        store.create(&session(1), "/p", "t", UnixMillis(5)).await.unwrap();
+        let rest: Result<Vec<Vec<u8>>, StoreError> = items.try_collect().await;
+        assert!(matches!(rest, Err(StoreError::NoSuchEntry { .. })), "{rest:?}");
+    });
+}
+
+#[test]
 fn an_exported_file_is_private_whole_and_never_replaces_another() {
     over_each(async |store| {
         fill(store).await;
