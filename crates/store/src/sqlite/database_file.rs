@@ -185,10 +185,7 @@ fn inspect(path: &Path) -> Result<LogFileState, StoreError> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if has_wal() {
-                return damaged(format!("it is gone, but its newest changes are still in {}", wal.display()));
-            }
-            return Ok(LogFileState::Absent);
+            return inspect_missing(path, &wal);
         }
         Err(source) => return Err(StoreError::io("open the session log", path, source)),
     };
@@ -210,6 +207,19 @@ fn inspect(path: &Path) -> Result<LogFileState, StoreError> {
     make_private(&wal)?;
     make_private(&path_with_suffix(path, "-shm"))?;
     Ok(LogFileState::Present)
+}
+
+/// Checks the place of a file that was not there a moment ago.
+fn inspect_missing(path: &Path, wal: &Path) -> Result<LogFileState, StoreError> {
+    if fs::metadata(wal).is_ok_and(|found| found.len() > 0) {
+        // Another process may have made both since: a log is there before its changes are.
+        if fs::metadata(path).is_ok() {
+            return inspect(path);
+        }
+        let detail = format!("it is gone, but its newest changes are still in {}", wal.display());
+        return Err(StoreError::Damaged { path: path.to_owned(), detail });
+    }
+    Ok(LogFileState::Absent)
 }
 
 fn make_private(path: &Path) -> Result<(), StoreError> {
@@ -261,4 +271,28 @@ fn initialize_database(temporary: &Path) -> Result<(), StoreError> {
     };
     filled().map_err(|error| to_store_error("create the session log", temporary, &error))?;
     File::sync_all(&file).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SqliteStore, Store as _};
+
+    #[test]
+    fn a_log_that_another_process_makes_meanwhile_is_not_taken_for_one_that_is_gone() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("sessions.db");
+        assert_eq!(fs::metadata(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let other = SqliteStore::open(&path).unwrap();
+        let id = journeyman_protocol::SessionId::new(journeyman_protocol::UnixMillis(1), 1);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(other.create(&id, "/p", "t", journeyman_protocol::UnixMillis(1))).unwrap();
+        let wal = path_with_suffix(&path, "-wal");
+        assert!(fs::metadata(&wal).unwrap().len() > 0);
+        assert!(matches!(inspect_missing(&path, &wal), Ok(LogFileState::Present)));
+        drop(other);
+        fs::write(&wal, "changes").unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(inspect_missing(&path, &wal), Err(StoreError::Damaged { .. })));
+    }
 }
