@@ -57,6 +57,7 @@ pub struct Blobs {
     pinned: Mutex<HashSet<ContentHash>>,
     packer: Mutex<BlobCompressor>,
     unsynced: AtomicBool,
+    flushing: Mutex<()>,
     names: AtomicU64,
 }
 
@@ -73,6 +74,7 @@ impl Blobs {
             pinned: Mutex::default(),
             packer: Mutex::default(),
             unsynced: AtomicBool::new(false),
+            flushing: Mutex::default(),
             names: AtomicU64::new(0),
         })
     }
@@ -136,6 +138,8 @@ impl Blobs {
     /// # Errors
     /// Failures of the medium; the blobs then still count as not durable.
     pub fn sync(&self) -> Result<(), StoreError> {
+        // Held during the flush: whoever finds nothing to flush has waited for the flush of others.
+        let _flushing = self.lock_ignoring_poison(&self.flushing);
         if !self.unsynced.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
@@ -271,7 +275,7 @@ impl Blobs {
     }
 
     fn lock_ignoring_poison<'a, T>(&self, mutex: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
-        // The locks protect a count, a set and a buffer, all valid after any panic.
+        // The locks protect a count, a set, a buffer and nothing, all valid after any panic.
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -420,4 +424,38 @@ fn is_not_found(error: &io::Error) -> bool {
 
 fn flush_file_system(dir: &File) -> io::Result<()> {
     rustix::fs::syncfs(dir).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn nobody_is_told_that_blobs_are_on_disk_while_another_thread_flushes_them() {
+        let home = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(home.path(), 1 << 30).unwrap();
+        blobs.put_with_durability(b"content", Durability::Later).unwrap();
+        let (tell, told) = channel();
+        thread::scope(|scope| {
+            // The first flush waits for this before it begins.
+            let held = blobs.packer.lock().unwrap();
+            scope.spawn(|| blobs.sync().unwrap());
+            while blobs.unsynced.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+            let (second, blobs) = (tell.clone(), &blobs);
+            scope.spawn(move || {
+                blobs.sync().unwrap();
+                second.send("the second says that it is done").unwrap();
+            });
+            thread::sleep(Duration::from_millis(100));
+            tell.send("the first begins to flush").unwrap();
+            drop(held);
+        });
+        assert_eq!(told.recv().unwrap(), "the first begins to flush");
+    }
 }
