@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::ContentHash;
@@ -40,7 +40,11 @@ pub(crate) struct BlobStore {
     /// The packs that were unpacked last, the newest at the end. Files of one directory lie
     /// together, in as many packs as threads read them.
     unpacked: Mutex<Vec<(ContentHash, Arc<Vec<u8>>)>>,
-    unsynced: AtomicBool,
+    /// The number of puts that [`BlobStore::sync`] has to wait for, and how many of them are on
+    /// the disk.
+    noted: AtomicU64,
+    synced: AtomicU64,
+    syncing: Mutex<()>,
     /// Blobs that this process found to be whole.
     verified: Mutex<HashSet<ContentHash>>,
 }
@@ -63,7 +67,9 @@ impl BlobStore {
             usage: BlobUsage::new(state_dir),
             index: PackIndex::new(state_dir),
             unpacked: Mutex::default(),
-            unsynced: AtomicBool::new(false),
+            noted: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+            syncing: Mutex::default(),
             verified: Mutex::default(),
         }
     }
@@ -128,21 +134,25 @@ impl BlobStore {
 
     /// Records that something was put that [`BlobStore::sync`] has to wait for.
     pub(crate) fn note_unsynced(&self) {
-        self.unsynced.store(true, Ordering::Release);
+        self.noted.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Returns true if something may not be on the disk yet.
     pub(crate) fn is_unsynced(&self) -> bool {
-        self.unsynced.load(Ordering::Acquire)
+        self.noted.load(Ordering::Acquire) != self.synced.load(Ordering::Acquire)
     }
 
     /// Waits until all that was put is on the disk.
     pub(crate) fn sync(&self) -> Result<(), WorkspaceError> {
-        if !self.unsynced.swap(false, Ordering::AcqRel) {
-            return Ok(());
+        // Held meanwhile: whoever finds nothing to wait for has waited for the others.
+        let _syncing = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = self.noted.load(Ordering::Acquire);
+        if noted != self.synced.load(Ordering::Acquire) {
+            self.blobs.sync()?;
+            self.index.sync()?;
+            self.synced.store(noted, Ordering::Release);
         }
-        let synced = self.blobs.sync().map_err(WorkspaceError::from).and_then(|()| self.index.sync());
-        synced.inspect_err(|_| self.note_unsynced())
+        Ok(())
     }
 
     /// Returns true if [`BlobStore::sync`], where it waits at all, waits for what was written in
@@ -436,5 +446,36 @@ mod tests {
             pack.close().unwrap();
             assert_eq!(theirs.get(&hash).unwrap(), Some(bytes.to_vec()), "round {round}");
         }
+    }
+
+    #[test]
+    fn contents_are_not_on_disk_while_another_thread_waits_for_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("blobs");
+        let blob_store = BlobStore::new(Arc::new(Blobs::open(&place, 1 << 30).unwrap()), dir.path());
+        blob_store.put(b"content", Durability::Later).unwrap();
+        // The flush opens the directory. Here it waits until somebody opens the other end.
+        std::fs::rename(&place, dir.path().join("away")).unwrap();
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+        rustix::fs::mknodat(rustix::fs::CWD, &place, kind, mode, 0).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let (open, unsynced) = std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let (tell, blob_store) = (tell.clone(), &blob_store);
+                scope.spawn(move || {
+                    // A pipe may not be flushed, which is no matter here.
+                    drop(blob_store.sync());
+                    tell.send("a thread says that they are").unwrap();
+                });
+            }
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let unsynced = blob_store.is_unsynced();
+            tell.send("the flush goes on").unwrap();
+            let open = std::fs::File::options().read(true).write(true).open(&place).unwrap();
+            (open, unsynced)
+        });
+        assert!(unsynced);
+        assert_eq!(told.recv().unwrap(), "the flush goes on");
+        drop(open);
     }
 }
