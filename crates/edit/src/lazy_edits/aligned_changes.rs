@@ -38,12 +38,12 @@ pub(super) struct HiddenLines {
     pub(super) depth: Option<usize>,
 }
 
-/// What an alignment comes to.
+/// The outcome of an alignment.
 pub(super) struct AlignedChanges {
     pub(super) changes: Vec<LineChange>,
     /// The number of lines that are shown and stay.
     pub(super) known: usize,
-    /// What each remark stands for, in order.
+    /// The lines that each remark stands for, in order.
     pub(super) hidden: Vec<HiddenLines>,
 }
 
@@ -244,7 +244,7 @@ impl ChangeReader<'_, '_> {
         }
     }
 
-    /// What stands below the changes of the run tells where they end.
+    /// Marks the changes of the run so far: a line below them tells where they end.
     fn hold_changes(&mut self) {
         let from = std::mem::replace(&mut self.run.held, self.changes.len());
         self.changes.iter_mut().skip(from).for_each(|change| change.is_held.1 = true);
