@@ -36,6 +36,7 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::{Tree, parse};
 
+use self::aligned_changes::MIN_TELLING_BYTES;
 use self::refusal::refuse_rewrite;
 use self::syntax_items::ParsedSide;
 use self::tree_merge::{MergedPieces, TreeMerge};
@@ -54,9 +55,8 @@ const MAX_VANISHING_LINES: usize = 3;
 const MIN_DOUBLED_LINES: usize = 3;
 /// … where they are so many hundredths of what is added.
 const MIN_DOUBLED_PERCENT: usize = 75;
-/// Lines of so many bytes …
-const MIN_TELLING_BYTES: usize = 20;
-/// … that a rewrite and the file have once, of which so many are never in the result twice.
+/// Lines that tell where they are and that a rewrite and the file have once, of which so many are
+/// never in the result twice.
 const MIN_SHOWN_DOUBLES: usize = 2;
 /// Lines that may go where fewer come, in a reply that says nothing of a removal.
 const MAX_GONE_UNSAID: usize = 5;
@@ -449,10 +449,7 @@ fn bytes_between_brackets(body: Node<'_>, text: &str) -> Range<usize> {
 /// The first line of a piece with little in it but lines that the file keeps elsewhere: the piece
 /// was meant to be these.
 fn first_doubled_text<'p>(text: &str, pieces: &'p [(Range<usize>, String)]) -> Option<&'p str> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for line in text.lines().filter(|line| lost_lines::is_distinctive(line)) {
-        *counts.entry(line.trim()).or_default() += 1;
-    }
+    let mut counts = count_lines(text);
     for (range, _) in pieces {
         for line in text.get(range.clone()).unwrap_or_default().lines() {
             if let Some(count) = counts.get_mut(line.trim()) {

@@ -145,8 +145,7 @@ impl ProjectIndex {
     /// Returns a file's current text; `None` where it can't be read or is too long.
     #[must_use]
     pub fn read_text(&self, path: &RelPath) -> Option<String> {
-        let Ok((SourceContent::Whole(bytes), _)) = self.source.read(path) else { return None };
-        let text = String::from_utf8(decode_utf16(bytes));
+        let text = String::from_utf8(decode_utf16(self.read_content(path)?));
         Some(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
@@ -154,18 +153,18 @@ impl ProjectIndex {
     /// calls update it for the changes since.
     #[must_use]
     pub fn graph(&self, snapshot: &Arc<Snapshot>) -> Arc<Graph> {
-        self.graph.graph(snapshot, &|path| self.read_content(path))
+        self.graph.graph(snapshot, &|path| self.read_content(&RelPath::parse(path).ok()?))
     }
 
     /// Returns the graph if only a few files changed since it was built, for callers that can't
     /// wait for building it.
     #[must_use]
     pub fn graph_without_waiting(&self, snapshot: &Arc<Snapshot>) -> Option<Arc<Graph>> {
-        self.graph.graph_without_waiting(snapshot, &|path| self.read_content(path))
+        self.graph.graph_without_waiting(snapshot, &|path| self.read_content(&RelPath::parse(path).ok()?))
     }
 
-    fn read_content(&self, path: &str) -> Option<Vec<u8>> {
-        match self.source.read(&RelPath::parse(path).ok()?) {
+    fn read_content(&self, path: &RelPath) -> Option<Vec<u8>> {
+        match self.source.read(path) {
             Ok((SourceContent::Whole(bytes), _)) => Some(bytes),
             _ => None,
         }
@@ -195,7 +194,7 @@ impl ProjectIndex {
         let mut lines = Vec::new();
         for file in candidate_files(snapshot, pattern, case_insensitive)?.files {
             let Some(path) = snapshot.file(file).and_then(|file| file.path()) else { continue };
-            let Ok((SourceContent::Whole(bytes), _)) = self.source.read(&path) else { continue };
+            let Some(bytes) = self.read_content(&path) else { continue };
             let bytes = decode_utf16(bytes);
             for (number, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
                 let text = text.strip_suffix(b"\r").unwrap_or(text);

@@ -6,9 +6,9 @@ use super::line_alignment::{Aligner, Step, Token};
 use super::line_kinds::{is_definition, opens_block};
 use crate::lost_lines::is_distinctive;
 
-/// A version of a line of the file that has so many bytes, and that the file has once, tells where
-/// it is.
-const MIN_TELLING_BYTES: usize = 20;
+/// A line of the file that has so many bytes, and that the file has once, tells where it is, and so
+/// does a version of it.
+pub(super) const MIN_TELLING_BYTES: usize = 20;
 
 /// Lines that differ: of the file, and of the rewrite.
 pub(super) struct LineChange {

@@ -27,6 +27,7 @@ const MAX_SHOWN_GONE_LINES: usize = 12;
 const DECLARING_WORDS: [&str; 8] = ["let", "var", "const", "val", "local", "my", "export", "import"];
 /// Maximum number of lines that may go at one place because the reply says that something does.
 const MAX_GONE_LINES: usize = 200;
+
 /// The merge; `None` where it isn't sure. `says_removal`: the reply speaks of something that goes.
 pub(super) fn merge_by_alignment(text: &str, content: &str, says_removal: bool) -> Option<MergedPieces> {
     if !reindented_lines(content, text).is_empty() {
@@ -37,9 +38,9 @@ pub(super) fn merge_by_alignment(text: &str, content: &str, says_removal: bool) 
     // alignment fails that goes by these.
     [false, true].into_iter().find_map(|is_lenient| {
         let mut aligner = Aligner::new(&old, &new, is_lenient, says_removal)?;
-        let merged = aligner.merge_both_ways(text, says_removal, true);
+        let merged = aligner.merge_both_ways(text, true);
         aligner.keeps_all = true;
-        let Some(merged) = merged else { return aligner.merge_both_ways(text, says_removal, true) };
+        let Some(merged) = merged else { return aligner.merge_both_ways(text, true) };
         let adds = |(range, _): &(Range<usize>, String)| {
             text.get(range.clone()).is_some_and(|old| old.trim().is_empty())
         };
@@ -47,7 +48,7 @@ pub(super) fn merge_by_alignment(text: &str, content: &str, says_removal: bool) 
             return Some(merged);
         }
         // Where all lines of the file can stay as well, either may be meant.
-        let keeping = aligner.merge_both_ways(text, says_removal, false);
+        let keeping = aligner.merge_both_ways(text, false);
         keeping.is_none_or(|keeping| merged.apply_to(text) == keeping.apply_to(text)).then_some(merged)
     })
 }
@@ -65,21 +66,15 @@ fn hidden_beside<'h>(
 impl Aligner<'_> {
     /// The merge of the earliest and the latest of the cheapest alignments, where it is the same.
     /// `checks_hidden`: a remark beside a change may not stand for what that may replace.
-    fn merge_both_ways(&self, text: &str, says_removal: bool, checks_hidden: bool) -> Option<MergedPieces> {
-        let write = |steps: &[Step]| self.write(steps, text, says_removal, checks_hidden);
+    fn merge_both_ways(&self, text: &str, checks_hidden: bool) -> Option<MergedPieces> {
+        let write = |steps: &[Step]| self.write(steps, text, checks_hidden);
         let merged = write(&self.align(false)?)?;
         let other = write(&self.align(true)?)?;
         (merged.apply_to(text) == other.apply_to(text)).then_some(merged)
     }
 
     /// The differences of an alignment as replacements; `None` where one of them isn't sure.
-    fn write(
-        &self,
-        steps: &[Step],
-        text: &str,
-        says_removal: bool,
-        checks_hidden: bool,
-    ) -> Option<MergedPieces> {
+    fn write(&self, steps: &[Step], text: &str, checks_hidden: bool) -> Option<MergedPieces> {
         let AlignedChanges { mut changes, known, hidden } = read_changes(self, steps)?;
         changes.iter_mut().for_each(|change| self.slide_from_remark(change));
         changes.iter_mut().for_each(|change| self.keep_head(change));
@@ -93,7 +88,7 @@ impl Aligner<'_> {
         let mut merged = MergedPieces { known, is_aligned: true, ..MergedPieces::default() };
         let line_break = crate::lines::first_line_break(text);
         for change in &changes {
-            let Some(lines) = self.accepted_lines(change, says_removal, &mut merged)? else { continue };
+            let Some(lines) = self.accepted_lines(change, &mut merged)? else { continue };
             let mut end_line = change.old.end;
             let is_blank = |at: usize| at < self.old.len() && self.old.is_blank(at);
             let is_by_remark = change.removes || change.remarked.0 || change.remarked.1;
@@ -255,12 +250,7 @@ impl Aligner<'_> {
 
     /// The lines that a change puts in place of the file's; `Some(None)` where nothing changes.
     #[allow(clippy::option_option)]
-    fn accepted_lines(
-        &self,
-        change: &LineChange,
-        says_removal: bool,
-        merged: &mut MergedPieces,
-    ) -> Option<Option<Vec<usize>>> {
+    fn accepted_lines(&self, change: &LineChange, merged: &mut MergedPieces) -> Option<Option<Vec<usize>>> {
         let filled = |at: &usize| !self.new.is_blank(*at);
         let gone: Vec<usize> = change.old.clone().filter(|at| !self.old.is_blank(*at)).collect();
         let come = change.new.iter().filter(|at| filled(at)).count();
@@ -291,16 +281,15 @@ impl Aligner<'_> {
         }
         // What comes in place of other lines is about as much as they are, unless the reply says
         // that something goes.
-        let is_smaller = !says_removal && gone.len() > MAX_UNSHOWN_BESIDE_PLACEHOLDERS + come;
+        let is_smaller = !self.says_removal && gone.len() > MAX_UNSHOWN_BESIDE_PLACEHOLDERS + come;
         if is_smaller || loses_too_many_lines(gone.len(), come) {
             let imports = gone.iter().all(|at| is_import(self.old.line(*at)));
             // A reply that ends within the file leaves out what is below.
-            let says_nothing = |at: usize| !self.old.line(at).contains(char::is_alphanumeric);
-            if come == 0 && !change.removes && (change.old.end..self.old.len()).all(says_nothing) {
+            if come == 0 && !change.removes && self.old.is_wordless_from(change.old.end) {
                 return None;
             }
             let is_shown = !beside_remark && change.is_held == (true, true) && self.is_small_part(&gone);
-            let sure = change.removes || says_removal || imports || is_shown;
+            let sure = change.removes || self.says_removal || imports || is_shown;
             if !sure || gone.len() > MAX_GONE_LINES {
                 return None;
             }

@@ -72,8 +72,8 @@ pub(super) struct Aligner<'t> {
     /// The number of comments and blank lines at the file's beginning, which models often leave
     /// out without a word.
     head: usize,
-    /// Cost of a line of the file that goes.
-    gone: u32,
+    /// The reply speaks of something that goes.
+    pub(super) says_removal: bool,
     /// No line of the file goes, nor becomes another one but by a new value for its name.
     pub(super) keeps_all: bool,
 }
@@ -135,7 +135,7 @@ impl<'t> Aligner<'t> {
             costs,
             keys,
             head,
-            gone: if says_removal { GONE_COST } else { UNSAID_GONE_COST },
+            says_removal,
             keeps_all: false,
         })
     }
@@ -249,7 +249,8 @@ impl<'t> Aligner<'t> {
         match self.old.is_blank(old) || old < self.head {
             true => BLANK_COST,
             false if self.keeps_all => IMPOSSIBLE,
-            false => self.gone,
+            false if self.says_removal => GONE_COST,
+            false => UNSAID_GONE_COST,
         }
     }
 

@@ -49,6 +49,11 @@ impl<'t> TextLines<'t> {
     pub(super) fn len(&self) -> usize {
         self.lines.len()
     }
+
+    /// Returns true if no line from this one on has a letter or a digit.
+    pub(super) fn is_wordless_from(&self, at: usize) -> bool {
+        (at..self.len()).all(|at| !self.line(at).contains(char::is_alphanumeric))
+    }
 }
 
 /// The merge by lines.

@@ -278,8 +278,7 @@ impl TextLines<'_> {
             let gone = from.clone().filter(|at| !self.is_blank(window.old.start + at)).count();
             let come = to.clone().filter(|at| !new.is_blank(window.new.start + at)).count();
             // A reply that ends within the file leaves out what is below.
-            let mut below = (window.old.start + from.end..self.len()).map(|at| self.line(at));
-            let ends_file = below.all(|line| !line.contains(char::is_alphanumeric));
+            let ends_file = self.is_wordless_from(window.old.start + from.end);
             let is_left_out = ends_file && gone > MAX_UNSHOWN_BESIDE_PLACEHOLDERS + come;
             if loses_too_many_lines(gone, come) || is_left_out {
                 return None;
