@@ -94,6 +94,11 @@ pub(crate) fn merge_rewrite(
             "lines that it shows once would be in the file twice. Repeat the lines before and after each change as they are in the file",
         ));
     }
+    if !rewrite.says_removal && aligned_merge::loses_lines_at_remark(text, content, &result) {
+        return Err(refuse_rewrite(
+            "lines beside a remark would go, which that may stand for. Repeat the lines before and after each change as they are in the file",
+        ));
+    }
     Ok(placed)
 }
 

@@ -10,6 +10,8 @@
 
 use std::ops::Range;
 
+use journeyman_text_diff::{DiffOp, diff};
+
 use super::aligned_changes::{AlignedChanges, HiddenLines, LineChange, read_changes};
 use super::edge_additions::{FIXED_BEGINNINGS, PYTHON_MAIN};
 use super::file_style::reindented_lines;
@@ -50,6 +52,39 @@ pub(super) fn merge_by_alignment(text: &str, content: &str, says_removal: bool) 
         // Where all lines of the file can stay as well, either may be meant.
         let keeping = aligner.merge_both_ways(text, false);
         keeping.is_none_or(|keeping| merged.apply_to(text) == keeping.apply_to(text)).then_some(merged)
+    })
+}
+
+/// Returns true if a merged text lacks lines of the file, with fewer in their place, within what a
+/// remark stands for or right beside it: the remark may have stood for them, too.
+pub(super) fn loses_lines_at_remark(text: &str, content: &str, result: &str) -> bool {
+    let (merged, new) = (TextLines::new(result), TextLines::new(content));
+    let aligned = [false, true].into_iter().find_map(|is_lenient| {
+        let aligner = Aligner::new(&merged, &new, is_lenient, false)?;
+        read_changes(&aligner, &aligner.align(false)?)
+    });
+    let Some(AlignedChanges { hidden, .. }) = aligned else { return false };
+    // Blank lines tell nothing: places are counted without them.
+    let before: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let after: Vec<&str> = result.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let filled_above = |line: usize| (0..line).filter(|at| !merged.is_blank(*at)).count();
+    let hidden: Vec<(usize, usize)> =
+        hidden.iter().map(|lines| (filled_above(lines.old.start), filled_above(lines.old.end))).collect();
+    diff(&before, &after).iter().any(|op| {
+        let (_, gone, come) = op.as_tag_tuple();
+        if matches!(op, DiffOp::Equal { .. }) || gone.len() <= come.len() {
+            return false;
+        }
+        // Lines that go and are like those above or below may as well be these.
+        let same = |(one, other): &(&&str, &&str)| one == other;
+        let (mut up, mut down) = (0, 0);
+        if come.is_empty() {
+            let (from, to) = (before.iter().skip(gone.start), before.iter().skip(gone.end));
+            down = from.zip(to).take_while(same).count();
+            let (from, to) = (before.iter().take(gone.start), before.iter().take(gone.end));
+            up = from.rev().zip(to.rev()).take_while(same).count();
+        }
+        hidden.iter().any(|(start, end)| *start <= come.end + down && end + up >= come.start)
     })
 }
 

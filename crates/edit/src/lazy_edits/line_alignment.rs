@@ -9,6 +9,7 @@ use super::line_merge::TextLines;
 use super::window_merge::is_elided_body;
 use crate::lost_lines::is_distinctive;
 use crate::placeholder::{self, Placeholder};
+use crate::placement::tokens::is_similar;
 
 /// Lines of the rewrite and edges of its remarks, times lines of the file, that are aligned.
 const MAX_CELLS: usize = 24_000_000;
@@ -86,11 +87,17 @@ impl<'t> Aligner<'t> {
         says_removal: bool,
     ) -> Option<Self> {
         let known: HashSet<&str> = (0..old.len()).map(|at| old.line(at).trim()).collect();
+        // A comment of the file's own that has such a word is another version of it.
+        let own_notes: Vec<&str> =
+            known.iter().copied().filter(|line| placeholder::is_removal_note(line)).collect();
+        let is_note = |line: &str| {
+            placeholder::is_removal_note(line) && !own_notes.iter().any(|own| is_similar(line.trim(), own))
+        };
         let remark = |at: usize| {
             let line = new.line(at);
             let kind = placeholder::placeholder_of_rewrite_line(line)
                 .or_else(|| is_comment_remark(line).then_some(Placeholder::Keep))
-                .or_else(|| placeholder::is_removal_note(line).then_some(Placeholder::Remove));
+                .or_else(|| is_note(line).then_some(Placeholder::Remove));
             kind.filter(|_| !known.contains(line.trim()))
         };
         let remarks: Vec<Option<Placeholder>> = (0..new.len()).map(remark).collect();

@@ -188,3 +188,12 @@ fn the_end_of_a_block_that_is_shown_anew_does_not_stay_below_it() {
     let expected = file.replace("other(a, 1)", "another_thing(a)");
     assert_right_or_refused(&new, &expected);
 }
+
+#[test]
+fn a_comment_of_the_file_that_speaks_of_a_removal_is_no_remark() {
+    let file = FILE.replace("\tos.Exit(0)\n", "\t// The owner may have dropped\n\tos.Exit(0)\n");
+    let block = "// ... existing code ...\n\nfunc (s *Shop) Close() {\n\t// The owner may have been dropped.\n\tos.Exit(0)\n}\n";
+    let expected = file.replace("have dropped", "have been dropped.");
+    let new = text(Format::Lazy, &file, &format!("```go\n{block}```\n"));
+    assert_eq!(new.as_deref(), Ok(expected.as_str()));
+}

@@ -136,6 +136,23 @@ fn what_is_left_out_beside_a_remark_is_not_dropped() {
 }
 
 #[test]
+fn lines_beside_a_remark_are_not_taken_away() {
+    let functions: String = (0..12).map(|n| format!("\n\ndef f{n}():\n    return {n}\n")).collect();
+    let licence = format!(
+        "#!/usr/bin/python3 -u\n#\n# shop - sells things\n# Copyright (C) 2008 Somebody\n# vim: expandtab\n#\n# One term.\n# Another term.\n# A third term.\n#\n# You should have a copy.\n#\n\n\"\"\"A shop.\"\"\"\n\nimport os\n{functions}"
+    );
+    let block = "#\n# shop - sells things\n# Copyright (C) 2008 Somebody\n# vim: expandtab\n#\n# ... (rest of the code unchanged)\n";
+    assert_eq!(merge("a.py", &licence, block), Err("malformed"));
+
+    let head = "import plots\n\nitems = plots.load(\"items\")\n\n# Define a palette to ensure that colors will be\n# shared across the plots\npalette = dict(zip(items.coherence.unique(),\n                   plots.palette(\"rocket\", 6)))\n\n";
+    let drawn = "# Set up a grid\ngrid = plots.Grid(items, col=\"align\",\n                  sharex=False, size=5, aspect=.75)\n\n# Draw the plot on each part\ngrid.map(plots.line, \"time\", \"rate\",\n         hue=\"coherence\")\ngrid.add_legend()\n";
+    let new_drawn = "# Plot the lines on two parts\nplots.all(x=\"time\", y=\"rate\",\n          hue=\"coherence\", col=\"align\",\n          height=5,\n          kind=\"line\", data=items)\n";
+    let shown = head.find("# shared").unwrap();
+    let block = format!("# ... rest of the file remains unchanged ...\n{}{new_drawn}", &head[shown..]);
+    assert_eq!(merge("a.py", &format!("{head}{drawn}"), &block), Err("malformed"));
+}
+
+#[test]
 fn attributes_above_a_line_that_is_shown_as_it_is_stay() {
     let content = "# ... existing code ...\n    def total(self):\n        count = 0\n        for item in self.items:\n            count += size(item)\n        return count\n";
     assert_eq!(merge("a.py", PYTHON, content), Ok(PYTHON.replace("len(item)", "size(item)")));
