@@ -61,10 +61,25 @@ const WRITING_WORDS: &[&str] = &[
     "subprocess",
 ];
 
-/// Returns the words of the code in a program's arguments, if the code may write files.
-pub(super) fn code_words(words: &[Word]) -> Vec<String> {
-    let Some((program, arguments)) = words.split_first() else { return Vec::new() };
-    let Some((name, options)) = interpreter(&program.text) else { return Vec::new() };
+/// The words of inline code.
+#[derive(Debug, Default)]
+pub(super) struct InlineCode {
+    pub(super) words: Vec<String>,
+    /// True if the code may write files.
+    pub(super) writes: bool,
+}
+
+impl InlineCode {
+    pub(super) fn extend(&mut self, other: Self) {
+        self.words.extend(other.words);
+        self.writes |= other.writes;
+    }
+}
+
+/// Returns the code in a program's arguments.
+pub(super) fn argument_code(words: &[Word]) -> InlineCode {
+    let Some((program, arguments)) = words.split_first() else { return InlineCode::default() };
+    let Some((name, options)) = interpreter(&program.text) else { return InlineCode::default() };
     let mut code: Vec<&str> = Vec::new();
     if options.is_empty() {
         code.extend(likely_operands(arguments, "Fv").first().map(|word| word.text.as_str()));
@@ -79,21 +94,20 @@ pub(super) fn code_words(words: &[Word]) -> Vec<String> {
             }
         }
     }
-    split_writing_code(name, &code.join("\n"))
+    split_code(name, &code.join("\n"))
 }
 
-/// Returns the words of the code that an interpreter reads from its input, and of its arguments, if
-/// the code may write files.
-pub(super) fn input_code_words(words: &[Word], input: &str) -> Vec<String> {
-    let Some((program, arguments)) = words.split_first() else { return Vec::new() };
-    let Some((name, options)) = interpreter(&program.text) else { return Vec::new() };
+/// Returns the code that an interpreter reads from its input, with its arguments.
+pub(super) fn input_code(words: &[Word], input: &str) -> InlineCode {
+    let Some((program, arguments)) = words.split_first() else { return InlineCode::default() };
+    let Some((name, options)) = interpreter(&program.text) else { return InlineCode::default() };
     // The input of `awk`, and of code in an argument, is data.
     if options.is_empty() || arguments.iter().any(|word| options.contains(&word.text.as_str())) {
-        return Vec::new();
+        return InlineCode::default();
     }
-    let mut found = split_writing_code(name, input);
-    if !found.is_empty() {
-        found.extend(arguments.iter().map(|word| word.text.clone()));
+    let mut found = split_code(name, input);
+    if !found.words.is_empty() {
+        found.words.extend(arguments.iter().map(|word| word.text.clone()));
     }
     found
 }
@@ -124,22 +138,17 @@ fn short_option_value<'a>(
     if value.is_empty() { next() } else { Some(value) }
 }
 
-fn split_writing_code(name: &str, code: &str) -> Vec<String> {
+fn split_code(name: &str, code: &str) -> InlineCode {
     let redirects = matches!(name, "awk" | "gawk" | "mawk" | "perl") && code.contains(['>', '|']);
-    if !redirects && !WRITING_WORDS.iter().any(|word| code.contains(word)) {
-        return Vec::new();
-    }
+    let writes = redirects || WRITING_WORDS.iter().any(|word| code.contains(word));
     let between = |c: char| !c.is_alphanumeric() && !"_-./+@~%*?".contains(c);
-    code.split(between)
-        .filter(|word| word.chars().any(char::is_alphanumeric))
-        .take(MAX_CODE_WORDS)
-        .map(str::to_owned)
-        .collect()
+    let words = code.split(between).filter(|word| word.chars().any(char::is_alphanumeric));
+    InlineCode { words: words.take(MAX_CODE_WORDS).map(str::to_owned).collect(), writes }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::command::analyse_command;
+    use crate::command::{CommandPart, analyse_command};
 
     #[test]
     fn words_of_inline_code_that_may_write_are_found() {
@@ -160,7 +169,8 @@ mod tests {
         ];
         for (command, named) in cases {
             let parts = analyse_command(command, &[]).parts;
-            let found = parts.iter().any(|part| part.code_words.iter().any(|word| word == "vendor/a"));
+            let names = |part: &CommandPart| part.code_words.iter().any(|word| word == "vendor/a");
+            let found = parts.iter().any(|part| part.code_writes && names(part));
             assert_eq!(found, named, "{command}: {parts:?}");
         }
     }

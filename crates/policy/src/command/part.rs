@@ -26,10 +26,14 @@ pub struct CommandPart {
     /// name them: from the directory in which the command starts. A path beneath an unknown
     /// directory is not known.
     pub written: Vec<WrittenPath>,
-    /// Words of inline code for an interpreter, such as of `python -c`: it may write the files that
+    /// Words of inline code for an interpreter, such as of `python -c`: it may use the files that
     /// they name.
     pub code_words: Vec<String>,
-    /// Files that redirections of the part read, as written, and the words of a loop.
+    /// True if that code may write files.
+    pub code_writes: bool,
+    /// Files that redirections of the part read, as written, and the words of a loop. After a `cd`
+    /// also what the part's words and redirections name, from the directory in which the command
+    /// starts.
     pub reads: Vec<CommandWord>,
     /// Hosts in the part's arguments.
     pub hosts: Vec<String>,

@@ -10,13 +10,14 @@ use journeyman_syntax::shell::{
 
 use super::current_directory::CurrentDirectory;
 use super::danger::{self, Danger};
+use super::inline_code::{self, InlineCode};
 use super::numeric_variables::{self, NumericVariables};
 use super::part::{CommandPart, CommandWord, WrittenPath, shorten_command};
 use super::statement_tree::{self, MAX_DEPTH};
 use super::unwrap::unwrap_program;
 use super::unwrap_result::{InnerCommand, UnwrapResult};
 use super::variables::{is_harmless_variable, is_private_variable};
-use super::{builds, credentials, edits, hosts, inline_code, readers, written_files};
+use super::{builds, credentials, edits, hosts, readers, written_files};
 
 /// Maximum number of parts of a command.
 const MAX_PARTS: usize = 400;
@@ -81,7 +82,7 @@ struct PartDraft {
     edits: Option<String>,
     writes: Vec<CommandWord>,
     written: Vec<WrittenPath>,
-    code_words: Vec<String>,
+    code: InlineCode,
     reads: Vec<CommandWord>,
     danger: Danger,
 }
@@ -439,7 +440,7 @@ impl<'c> Survey<'c> {
         }
         self.values.record_program(name, words);
         self.record_export(name, words);
-        draft.code_words = inline_code::input_code_words(words, place.input.unwrap_or_default());
+        draft.code = inline_code::input_code(words, place.input.unwrap_or_default());
         self.finish_part(words, draft, reading);
         if matches!(name, "cd" | "pushd" | "popd") {
             self.directory.apply_cd(words);
@@ -596,7 +597,7 @@ impl<'c> Survey<'c> {
         if level > Level::ReadOnly {
             let written = written_files::written_paths(words).into_iter();
             draft.written.extend(written.map(|path| self.directory.resolve_written(path)));
-            draft.code_words.extend(inline_code::code_words(words));
+            draft.code.extend(inline_code::argument_code(words));
         }
         self.push(CommandPart {
             words: words.iter().map(to_command_word).collect(),
@@ -606,7 +607,8 @@ impl<'c> Survey<'c> {
             destroys: draft.danger.destroys,
             writes: draft.writes,
             written: draft.written,
-            code_words: draft.code_words,
+            code_words: draft.code.words,
+            code_writes: draft.code.writes,
             reads: draft.reads,
             hosts: hosts::find_hosts(name, words),
         });

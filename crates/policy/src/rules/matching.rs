@@ -302,10 +302,20 @@ impl CompiledRule {
             })
         });
         if named {
-            MatchCertainty::Yes
-        } else {
-            match_shapes(&self.paths, subject.shapes(), subject.wildcards_match_dotfiles())
+            return MatchCertainty::Yes;
         }
+        let shaped = match_shapes(&self.paths, subject.shapes(), subject.wildcards_match_dotfiles());
+        shaped
+            .max(subject.parts().iter().map(|part| self.match_code(part)).max().unwrap_or(MatchCertainty::No))
+    }
+
+    /// Matches the paths that inline code names. A word without a dot or a slash is rather a name
+    /// of the code's own.
+    fn match_code(&self, part: &CommandPart) -> MatchCertainty {
+        let mut words = part.code_words.iter().filter(|word| word.contains(['.', '/']));
+        let named = words
+            .any(|word| paths_in_word(word).any(|(names, elsewhere)| self.touches_path(&names, elsewhere)));
+        if named { MatchCertainty::Perhaps } else { MatchCertainty::No }
     }
 
     fn touches_path(&self, names: &[&str], elsewhere: bool) -> bool {
@@ -340,7 +350,8 @@ impl CompiledRule {
                 let known =
                     if words.all(|word| word.known) { MatchCertainty::No } else { MatchCertainty::Perhaps };
                 let dots = subject.wildcards_match_dotfiles();
-                hit = hit.min(known.max(match_shapes(&self.paths, &shapes, dots)));
+                let shaped = match_shapes(&self.paths, &shapes, dots);
+                hit = hit.min(known.max(shaped).max(self.match_code(part)));
             }
         }
         if hit > MatchCertainty::No && !self.hosts.is_empty() {

@@ -105,6 +105,25 @@ fn a_path_is_seen_wherever_it_stands() {
 }
 
 /// One character of a name, as a shell would expand it to that.
+#[test]
+fn code_in_a_command_that_names_a_path_is_asked_about() {
+    for command in [
+        "python3 -c 'print(open(\"secret/x\").read())'",
+        "node -e 'console.log(fs.readFileSync(\"/home/me/p/secret/x\"))'",
+        "awk 'BEGIN { while ((getline l < \"secret/x\") > 0) print l }'",
+        "npx tsx -e 'read(\"keys/a.pem\")'",
+    ] {
+        assert_eq!(decided(SECRET, command), Ask, "{command}");
+    }
+    for command in [
+        "python3 -c 'import secret; print(secret.x, \"public/x\")'",
+        "python3 x.py",
+        "awk '{ print $2 / secret }' public/x",
+    ] {
+        assert_eq!(decided(SECRET, command), Allow, "{command}");
+    }
+}
+
 fn spelled(character: char, way: u8) -> String {
     match way % 8 {
         0 => "?".to_owned(),

@@ -23,7 +23,8 @@ impl CompiledRule {
             return if named {
                 MatchCertainty::Yes
             } else {
-                match_shapes(&self.paths, subject.shapes(), subject.wildcards_match_dotfiles())
+                let shaped = match_shapes(&self.paths, subject.shapes(), subject.wildcards_match_dotfiles());
+                subject.parts().iter().map(|part| self.match_code(part)).fold(shaped, MatchCertainty::max)
             };
         }
         if subject.effects.command.is_none() {

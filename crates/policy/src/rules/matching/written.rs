@@ -50,7 +50,7 @@ impl CompiledRule {
                 || self.writes.iter().any(|path| path.has_names_among(&part.code_words))
         };
         match written.unwrap_or(MatchCertainty::No) {
-            MatchCertainty::No if in_code() => MatchCertainty::Perhaps,
+            MatchCertainty::No if part.code_writes && in_code() => MatchCertainty::Perhaps,
             seen => seen,
         }
     }
