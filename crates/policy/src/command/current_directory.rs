@@ -3,7 +3,7 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::part::WrittenPath;
+use super::part::{CommandWord, WrittenPath};
 
 /// The current directory, relative to the one in which the command starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +67,23 @@ impl CurrentDirectory {
             Some(text) => WrittenPath { text, ..path },
             None => WrittenPath { known: false, ..path },
         }
+    }
+
+    /// Returns words, and the values after `=` in them, as paths from the directory in which the
+    /// command starts; nothing before a `cd`, or if the directory is unknown.
+    pub(super) fn resolve_moved<'w>(&self, words: impl Iterator<Item = &'w CommandWord>) -> Vec<CommandWord> {
+        let directory = match self {
+            Self::At(directory) if !directory.is_empty() => directory,
+            _ => return Vec::new(),
+        };
+        let texts = words.flat_map(|word| {
+            let value = word.text.split_once('=').map(|(_, value)| (value, word.known));
+            [Some((word.text.as_str(), word.known)), value]
+        });
+        // A variable may hold an absolute path.
+        let relative = |text: &str| !text.is_empty() && !text.starts_with(['/', '~', '-', '$', '`', '"']);
+        let moved = texts.flatten().filter(|(text, _)| relative(text));
+        moved.map(|(text, known)| CommandWord { text: join_normalized(directory, text), known }).collect()
     }
 
     /// Returns the path of a relative operand, if the current directory lies outside of the one in

@@ -232,7 +232,8 @@ impl<'c> Survey<'c> {
         for word in &compound.words {
             self.survey_substitution(&word.inner);
         }
-        let reads = std::mem::take(&mut draft.reads);
+        let mut reads = std::mem::take(&mut draft.reads);
+        reads.extend(self.directory.resolve_moved(reads.iter()));
         if draft.why.is_some() || !draft.writes.is_empty() || draft.danger.outside.is_some() {
             let level = match (&draft.danger.outside, &draft.why) {
                 (Some(_), _) => Level::System,
@@ -554,6 +555,9 @@ impl<'c> Survey<'c> {
         let mut level = Level::ReadOnly;
         let mut reason = "it only reads".to_owned();
         let edits = draft.edits.take();
+        let words_of_part: Vec<CommandWord> = words.iter().map(to_command_word).collect();
+        let named = words_of_part.iter().skip(1).chain(&draft.reads).chain(&draft.writes);
+        draft.reads.extend(self.directory.resolve_moved(named));
         let why = match (draft.why.take(), reading) {
             (Some(why), _) | (None, Err(why)) => Some((Level::Shell, why)),
             (None, Ok(edit)) => match edit.or(edits) {
@@ -561,7 +565,7 @@ impl<'c> Survey<'c> {
                 Some(why) => Some((Level::Shell, why)),
                 None if credentials::reads_credentials(
                     name,
-                    texts.iter().skip(1).copied().chain(files_read(&draft)).chain(placed()),
+                    texts.iter().skip(1).copied().chain(files_read(&draft)),
                 ) =>
                 {
                     Some((Level::Shell, "it reads credentials, which are none of the project's".to_owned()))
@@ -600,7 +604,7 @@ impl<'c> Survey<'c> {
             draft.code.extend(inline_code::argument_code(words));
         }
         self.push(CommandPart {
-            words: words.iter().map(to_command_word).collect(),
+            words: words_of_part,
             level,
             builds: level == Level::Edit && builds::is_build(words),
             reason,

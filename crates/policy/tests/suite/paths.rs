@@ -106,6 +106,34 @@ fn a_path_is_seen_wherever_it_stands() {
 
 /// One character of a name, as a shell would expand it to that.
 #[test]
+fn a_path_is_followed_through_a_change_of_directory() {
+    let rules = "[[rule]]\npaths = ['config/prod.key', 'db/*.sql']\ndecision = 'deny'\n";
+    for command in [
+        "cd config && cat prod.key",
+        "cd -- 'config' && cat prod.key",
+        "cd config; cat < ./prod.key",
+        "cd config; cat prod.k*",
+        "cd config/old; cat ../prod.key",
+        "cd /home/me/p/config && cat prod.key",
+        "(cd config; (cat) < prod.key)",
+        "cd config; for f in prod.key; do cat \"$f\"; done",
+        "cd config; while read -r l; do echo $l; done < prod.key",
+        "cd config; dd if=prod.key",
+        "cd config; echo x > prod.key",
+        "pushd db; head a.sql",
+        "sh -c 'cd db; cat a.sql'",
+    ] {
+        assert_eq!(decided(rules, command), Deny, "{command}");
+    }
+    assert_eq!(decided(rules, "cd db; cat *"), Ask);
+    for command in
+        ["cd config && cat dev.key", "(cd config); cat prod.key", "cd src; cat prod.key", "cd db; ls -la"]
+    {
+        assert_eq!(decided(rules, command), Allow, "{command}");
+    }
+}
+
+#[test]
 fn code_in_a_command_that_names_a_path_is_asked_about() {
     for command in [
         "python3 -c 'print(open(\"secret/x\").read())'",
