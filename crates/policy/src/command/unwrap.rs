@@ -200,27 +200,24 @@ fn unwrap_xargs(arguments: &[Word]) -> UnwrapResult {
     let inner = match rest {
         [] => vec![Word::literal("echo"), Word::unknown("…")],
         words => {
+            // Also in a cluster, or as the value of another option.
             let replaces = |text: &str| {
-                text.starts_with("-I") || text.starts_with("-i") || text.starts_with("--replace")
+                text.starts_with("--replace")
+                    || text.starts_with('-') && !text.starts_with("--") && text.contains(['I', 'i'])
             };
-            let options = arguments.len() - words.len();
-            if arguments.iter().take(options).any(|word| replaces(&word.text)) {
-                let mark = |word: &Word| {
-                    if word.text.contains("{}") || !plain {
-                        Word::unknown(word.text.clone())
-                    } else {
-                        word.clone()
-                    }
+            let options = arguments.get(..arguments.len() - words.len()).unwrap_or_default();
+            let given = options.iter().map(|word| word.text.as_str()).filter(|text| replaces(text));
+            let given: Vec<&str> = given.collect();
+            if let [only, more @ ..] = given.as_slice() {
+                // With an unknown mark, any word may contain it. The last of several marks counts.
+                let pair = |pair: &[Word]| matches!(pair, [a, b] if a.text == "-I" && b.text == "{}");
+                let known_mark =
+                    more.is_empty() && plain && (*only == "-I{}" || options.windows(2).any(pair));
+                let mark = |word: &Word| match known_mark && !word.text.contains("{}") {
+                    true => word.clone(),
+                    false => Word::unknown(word.text.clone()),
                 };
-                // With an unknown mark, any word may contain it.
-                let known_mark = arguments
-                    .windows(2)
-                    .any(|pair| matches!(pair, [option, value] if option.text == "-I" && value.text == "{}"))
-                    || arguments.iter().any(|word| word.text == "-I{}");
-                words
-                    .iter()
-                    .map(|word| if known_mark { mark(word) } else { Word::unknown(word.text.clone()) })
-                    .collect()
+                words.iter().map(mark).collect()
             } else {
                 append_unknown(words, "…")
             }

@@ -89,6 +89,8 @@ pub(crate) const DECEPTIVE: &[(u8, &str)] = &[
     // Where what runs ends.
     (2, "find . -maxdepth 0 -exec sort a + -o out \\;"), (2, "find . -exec uniq a + \\;"), (2, "find . -exec cat \"$x\" -delete \\;"), (2, "find . -exec cat $x {} \\;"),
     (2, "find . -name -exec -delete -o -exec cat {} \\; -print"), (2, "ls | xargs --process-slot-var PATH cat"), (2, "ls | xargs --process-slot-var=PATH cat"),
+    (2, "echo -delete | xargs -I {} -I % find %"), (2, "echo -delete | xargs -I% find % -I{}"), (2, "echo -delete | xargs -I{} --replace=% find %"), (2, "echo -delete | xargs -rI % find % -name -I {}"),
+    (2, "git config -- core.pager --get"), (2, "git config --global -- user.name --get-all"), (2, "git branch -- x --list"), (2, "git tag -- x -l"), (3, "ip link s lo down"), (3, "ip -4 l s dev lo down"),
     // Loops come back to their beginning.
     (2, "for i in 1 2; do git status; cd evil; done"), (2, "while git status; do cd evil; done"), (2, "until git status; do cd evil; done"),
     (2, "while git log; do if true; then command cd evil; fi; done"), (2, "for i in 1 2; do cargo test --workspace; cd evil; done"),
