@@ -306,7 +306,8 @@ fn shows_network(arguments: &[&str]) -> bool {
     let first =
         arguments.iter().position(|argument| !LONG_OPTIONS.contains(argument)).unwrap_or(arguments.len());
     match arguments.get(first..).unwrap_or_default() {
-        [object] | [object, "list" | "ls" | "s" | "show", ..] => IP_OBJECTS.contains(object),
+        // Not `s`, which is `set` for a link.
+        [object] | [object, "list" | "ls" | "show", ..] => IP_OBJECTS.contains(object),
         _ => false,
     }
 }
