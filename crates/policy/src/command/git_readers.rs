@@ -344,6 +344,10 @@ pub(super) fn only_reads(arguments: &[&str]) -> bool {
     if verifies_signatures(rest) || rest.iter().any(|argument| may_hide_option(argument)) {
         return false;
     }
+    // After `--`, what looks like an option to list or get is the name or the value to set.
+    if matches!(command, "branch" | "config" | "tag") && rest.contains(&"--") {
+        return false;
+    }
     match (command, rest) {
         ("branch", rest) => lists_branches(rest),
         ("tag", []) | ("remote", [] | ["-v" | "--verbose"]) => true,
