@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
+use journeyman_policy::secrets::is_settings_file;
 use journeyman_policy::{Call, CallingAgent, Policy, RuleLayer, Rules};
 use journeyman_protocol::{
     AgentState, CallRecord, CallState, Decision, Effects, Enforcement, Event, Mode, RelPath, RunOutcome,
@@ -128,11 +129,20 @@ impl Approvals {
     }
 
     /// Returns a predicate for the files that a search may show: those that `read_file` may read
-    /// without asking.
-    pub(crate) fn visible_file_filter(&self, mode: Mode) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
-        let (policy, agent) = (self.policy.clone(), self.agent.clone());
+    /// without asking. A link to settings is left out, because their values are masked by the
+    /// file's name.
+    pub(crate) fn visible_file_filter(
+        &self,
+        cx: &SessionContext,
+    ) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
+        let (policy, agent, mode) = (self.policy.clone(), self.agent.clone(), cx.settings.mode);
+        let workspace = Arc::clone(&cx.workspace);
         Arc::new(move |path| {
-            policy.allows_reading(path, mode, agent.as_ref().map(|role| role.calling_agent()))
+            let agent = agent.as_ref().map(|role| role.calling_agent());
+            let may_read = |path: &RelPath| policy.allows_reading(path, mode, agent);
+            // What can't be resolved can't be read.
+            let real = workspace.canonicalize(path).ok().filter(|real| real != path);
+            may_read(path) && real.is_none_or(|real| may_read(&real) && !is_settings_file(&real.to_string()))
         })
     }
 

@@ -197,15 +197,14 @@ fn runs_in_background(call: &ToolUse) -> bool {
     call.name != TASK_TOOL && call.input.get("background").and_then(serde_json::Value::as_bool) == Some(true)
 }
 
-/// Adds the real paths behind links to the written files: a link to a guarded file is guarded too.
+/// Adds the real paths behind links to the files of a call: what is said about a file holds under
+/// each of its names.
 fn add_link_targets(cx: &SessionContext, mut effects: Effects) -> Effects {
-    let real: Vec<RelPath> = effects
-        .writes
-        .iter()
-        .filter_map(|path| cx.workspace.canonicalize(path).ok())
-        .filter(|path| !effects.writes.contains(path))
-        .collect();
-    effects.writes.extend(real);
+    for paths in [&mut effects.reads, &mut effects.writes] {
+        let real = paths.iter().filter_map(|path| cx.workspace.canonicalize(path).ok());
+        let real: Vec<RelPath> = real.filter(|path| !paths.contains(path)).collect();
+        paths.extend(real);
+    }
     effects
 }
 
@@ -298,6 +297,49 @@ mod tests {
         });
         let refused = refusal(authorize(DENY_SECRETS, amends, &write("a")).await.1);
         assert_eq!((refused.state, refused.by.as_deref()), (CallState::Denied, Some("policy")));
+    }
+
+    #[tokio::test]
+    async fn reading_through_a_link_is_judged_by_the_real_path() {
+        for rules in [DENY_SECRETS, ASK_SECRETS] {
+            let mut test = TestContext::new(&[]).await;
+            test.set_rules(rules);
+            std::fs::create_dir(test.root.join("secrets")).unwrap();
+            test.write("secrets/key", "x");
+            for (target, link) in [("secrets/key", "notes.md"), ("secrets", "docs")] {
+                std::os::unix::fs::symlink(target, test.root.join(link)).unwrap();
+            }
+            let registry = Arc::new(Registry::with_builtin_at(&test.root));
+            let mut hooks = HookDispatch::new(HooksBuilder::new().build());
+            let mut previews = OverlayPreviews::new(Arc::clone(&registry));
+            let mut authorizer = Authorizer {
+                registry,
+                approvals: &mut test.approvals,
+                previews: &mut previews,
+                hooks: &mut hooks,
+                checkpoints: &mut test.checkpoints,
+            };
+            for path in ["notes.md", "docs/key"] {
+                let read = call("1", "read_file", json!({ "path": path }));
+                let stop = CancellationToken::new();
+                let refused = refusal(authorizer.authorize(&mut test.cx, &read, &stop).await);
+                assert_eq!(refused.state, CallState::Denied, "{path}");
+            }
+            let may_show = test.approvals.visible_file_filter(&test.cx);
+            let shown = ["notes.md", "docs/key", "secrets/key", "a"]
+                .map(|path| may_show(&RelPath::parse(path).unwrap()));
+            assert_eq!(shown, [false, false, false, true]);
+        }
+    }
+
+    #[tokio::test]
+    async fn settings_are_not_shown_under_the_name_of_a_link() {
+        let test = TestContext::new(&[]).await;
+        test.write(".env", "A_TOKEN=x");
+        std::os::unix::fs::symlink(".env", test.root.join("notes.md")).unwrap();
+        let may_show = test.approvals.visible_file_filter(&test.cx);
+        let shown = [".env", "notes.md"].map(|path| may_show(&RelPath::parse(path).unwrap()));
+        assert_eq!(shown, [true, false], "what reads it under its own name masks its values");
     }
 
     #[tokio::test]

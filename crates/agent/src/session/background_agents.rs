@@ -61,7 +61,7 @@ impl Session {
     pub(super) async fn resume_background_agents(&mut self, stop: &CancellationToken) {
         let Some(lent) = &self.delegation else { return };
         for call in lent.background.take_cut_off_calls() {
-            let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
+            let may_show = self.approvals.visible_file_filter(&self.cx);
             let execution = self.runner.prepare_call(&self.cx, &build_restart_call(call), may_show, stop);
             let (_, finished) = execution.run(Arc::new(Semaphore::new(1))).await;
             if finished.state != CallState::Completed {

@@ -52,7 +52,7 @@ impl IncomingMessages<'_> {
             self.cx.asks_question = is_question(&user_text(&kept));
         }
         let found = if spoke {
-            let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
+            let may_show = self.approvals.visible_file_filter(self.cx);
             let said = user_text(&kept);
             self.supervision.look_up_message(self.cx, may_show, &said).await
         } else {

@@ -132,7 +132,7 @@ impl TaskOpening<'_> {
             let others = kept.into_iter().filter(|queued| queued.kind != MessageKind::User);
             said.extend(others.map(|queued| queued.text));
         } else {
-            let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
+            let may_show = self.approvals.visible_file_filter(self.cx);
             let message = user_text(&kept);
             let found = self.supervision.look_up_message(self.cx, may_show, &message).await;
             said.extend(kept.into_iter().map(|queued| queued.text).chain(found));
@@ -144,7 +144,7 @@ impl TaskOpening<'_> {
     }
 
     async fn pack_first_context(&mut self, task: &str) -> Result<PackedContext, AgentError> {
-        let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
+        let may_show = self.approvals.visible_file_filter(self.cx);
         let mut findings =
             TaskFindings { failures: self.find_known_failures(&may_show).await?, ..TaskFindings::default() };
         let about = lookup_text(task, &findings.failures).into_owned();

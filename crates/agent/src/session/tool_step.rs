@@ -171,7 +171,7 @@ impl ToolStep<'_> {
                             }
                         }
                     }
-                    let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
+                    let may_show = self.approvals.visible_file_filter(self.cx);
                     let execution = self.runner.prepare_call(self.cx, &one, may_show, &cancel);
                     ends.push(execution.run(Arc::clone(&permits)));
                     running.push(one);

@@ -112,7 +112,7 @@ impl Session {
             || self.runner.has_running_commands()
             || self.has_background_agents();
         let seen = Arc::clone(self.runner.seen_files());
-        let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
+        let may_show = self.approvals.visible_file_filter(&self.cx);
         let step = SupervisedStep { seen: &seen, running, may_show };
         let stalled = self.supervision.supervise_step(&mut self.cx, step).await?;
         // An output that came with the step that stalled counts.
