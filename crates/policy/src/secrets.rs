@@ -21,7 +21,7 @@ mod url_passwords;
 
 pub use names::is_secret_name;
 pub use placeholders::SECRET_MASK;
-pub use settings::{is_settings_file, mask_settings, unmasked_files};
+pub use settings::{is_settings_file, mask_settings, secret_settings, unmasked_files};
 use shapes::{SECRET_SHAPES, ScannedText};
 
 /// Minimum length of a configured value: shorter values such as `true` or `8080` would be found

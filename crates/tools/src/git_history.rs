@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::excerpt::to_one_line;
 use crate::index_answer::{IndexAnswer, is_beneath};
+use crate::read_file::redact_settings;
 use crate::tool_interface::{ToolInterface, bounded_count};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
@@ -165,7 +166,8 @@ async fn uncommitted_diff(
     // Masked before the text is split into lines: a secret may span several.
     let [old, new] = sides.map(|side| {
         let text = side.as_ref().and_then(FileContent::text);
-        text.map(|text| context.index.redactor().redact(text).into_owned())
+        let text = text.map(|text| redact_settings(path, text));
+        text.map(|text| context.index.redactor().redact(&text).into_owned())
     });
     Ok(unified_diff(path, old.as_deref().map(str::as_bytes), new.as_deref().map(str::as_bytes)))
 }
@@ -275,6 +277,7 @@ impl GitBlame {
         let now =
             context.workspace.read(&path, MAX_BLAMED_FILE_BYTES as u64).ok().map(|content| content.hash);
         let same = now == Some(ContentHash::of(&committed));
+        let text = redact_settings(&path, &text);
         Ok(ToolOutput::text(describe_blamed_lines(context, &blamed, &text, same, end < last.min(lines))))
     }
 }

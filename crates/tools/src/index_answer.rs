@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use journeyman_protocol::{RelPath, clip_to_bytes};
 
 use crate::ToolContext;
+use crate::read_file::redact_settings;
 
 /// Maximum bytes of an answer from the index: some 3,000 tokens, of which a ranked answer's best
 /// results need a third.
@@ -69,7 +70,8 @@ impl<'a> IndexAnswer<'a> {
             let content = self.context.workspace.read(path, MAX_FILE_BYTES).ok();
             let text = content.as_ref().and_then(|content| content.text());
             // Masked before the text is cut: half a secret is a secret, too.
-            let text = text.map(|text| self.context.index.redactor().redact(text).into_owned());
+            let text = text.map(|text| redact_settings(path, text));
+            let text = text.map(|text| self.context.index.redactor().redact(&text).into_owned());
             self.open = Some((path.clone(), text));
         }
         self.open.as_ref().and_then(|(_, text)| text.as_deref())

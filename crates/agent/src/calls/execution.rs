@@ -31,12 +31,15 @@ pub(crate) struct CallExecution {
     pub(super) limit: Duration,
     pub(super) context: ToolContext,
     pub(super) live: LiveOutput,
+    /// The secrets in the files of settings that the call reads or writes, under any name; `None`
+    /// if there is no such file.
+    pub(super) settings: Option<Vec<String>>,
 }
 
 impl CallExecution {
     /// Runs the call and returns its result.
     pub(crate) async fn run(self, permits: Arc<Semaphore>) -> (CallId, FinishedCall) {
-        let Self { registry, call, limit, context, live } = self;
+        let Self { registry, call, limit, context, live, settings } = self;
         let id = call.id.clone();
         let cancel = context.cancel.clone();
         let starts_agents = registry.get(&call.name).is_ok_and(|tool| tool.starts_agents());
@@ -72,7 +75,7 @@ impl CallExecution {
         live.flush_rest();
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let abandoned = task.abandoned;
-        let finished = match result {
+        let mut finished = match result {
             Ok(output) => to_finished_call(output, cancel.is_cancelled(), timed_out.then_some(limit)),
             Err(error) if timed_out => {
                 let limit = format_duration(limit);
@@ -90,6 +93,9 @@ impl CallExecution {
                 FinishedCall::without_output(state, error.to_string())
             }
         };
+        if let Some(secrets) = settings {
+            finished.mask_settings(&secrets);
+        }
         (id, FinishedCall { duration_ms, abandoned, ..finished })
     }
 }

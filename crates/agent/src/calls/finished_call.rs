@@ -1,5 +1,6 @@
 //! The result of a call.
 
+use journeyman_policy::secrets::{SECRET_MASK, mask_settings};
 use journeyman_protocol::{CallState, EditDiff, FileChange, GuardViolation, ResultPart, Verdict};
 use journeyman_tools::ForeignUsage;
 
@@ -64,6 +65,20 @@ impl FinishedCall {
     /// Creates the result of a call that did not run because the user stopped the task.
     pub(crate) fn interrupted() -> Self {
         Self::without_output(CallState::Interrupted, "not run: interrupted by the user")
+    }
+
+    /// Masks the secrets of files of settings in every text: in lines of such a file, and these
+    /// values wherever they are quoted, as in the reason why an edit is refused.
+    pub(crate) fn mask_settings(&mut self, values: &[String]) {
+        let parts = self.parts.iter_mut().filter_map(|part| match part {
+            ResultPart::Text { text } => Some(text),
+            ResultPart::Image(_) => None,
+        });
+        let diff = self.diff.iter_mut().map(|diff| &mut diff.text);
+        for text in parts.chain(&mut self.note).chain(diff) {
+            let masked = mask_settings(text).into_owned();
+            *text = values.iter().fold(masked, |text, value| text.replace(value, SECRET_MASK));
+        }
     }
 
     /// Returns the result as text.

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
+use journeyman_policy::secrets::{is_settings_file, secret_settings};
 use journeyman_protocol::{
-    CallId, Event, FileChange, GuardViolation, MessageKind, RelPath, ReminderCategory,
+    CallId, Effects, Event, FileChange, GuardViolation, MessageKind, RelPath, ReminderCategory,
 };
 use journeyman_sandbox::Outcome;
 use journeyman_tools::{
@@ -176,7 +177,8 @@ impl ToolRunner {
             needs: cx.settings.needs,
         };
         let registry = Arc::clone(&self.registry);
-        CallExecution { registry, call: ready.call.clone(), limit: ready.time_limit, context, live }
+        let settings = known_settings(&context, &ready.effects);
+        CallExecution { registry, call: ready.call.clone(), limit: ready.time_limit, context, live, settings }
     }
 
     /// Returns the outputs and results that the model can read again.
@@ -245,6 +247,16 @@ impl ToolRunner {
             record_background_violations_of(cx, &background);
         }
     }
+}
+
+/// Returns the secrets in the files of settings that a call names; `None` if it names none.
+fn known_settings(context: &ToolContext, effects: &Effects) -> Option<Vec<String>> {
+    let paths = effects.reads.iter().chain(&effects.writes);
+    let mut files = paths.filter(|path| is_settings_file(&path.to_string())).peekable();
+    files.peek()?;
+    let read = |path| context.workspace.read(path, context.limits.file_bytes).ok();
+    let texts = files.filter_map(read);
+    Some(texts.flat_map(|content| secret_settings(content.text().unwrap_or_default())).collect())
 }
 
 /// Returns the beginning and the end of a text that is too long.
@@ -396,6 +408,31 @@ mod tests {
         assert_eq!(ids(&take_runnable_calls(&mut waiting, &running)), ["5 reads a"]);
         assert_eq!(ids(&take_runnable_calls(&mut waiting, &running)), ["6 runs"]);
         assert_eq!(ids(&take_runnable_calls(&mut waiting, &running)), ["7 reads c"]);
+    }
+
+    #[tokio::test]
+    async fn no_result_shows_the_secrets_of_a_file_of_settings() {
+        let test = TestContext::new(&[]).await;
+        test.write(".env", "DB_HOST=db\nDB_PASSWORD=letmein\nPORT=1\n");
+        std::os::unix::fs::symlink(".env", test.root.join("notes.md")).unwrap();
+        let registry = Arc::new(Registry::with_builtin_at(&test.root));
+        let mut runner = ToolRunner::new(registry, Arc::clone(&test.inbox));
+        let edit =
+            |search: &str| json!({ "path": ".env", "edits": [{ "search": search, "replace": "PORT=2" }] });
+        for (id, tool, input, shown) in [
+            ("1", "read_file", json!({ "path": "notes.md" }), "DB_HOST=db"),
+            ("2", "edit_file", edit("DB_PASSWORD=guessed\nPORT=1"), "DB_PASSWORD"),
+            ("3", "edit_file", edit("PORT=1"), "PORT=2"),
+        ] {
+            let ready = approved(call(id, tool, input), &["notes.md", ".env"]);
+            let execution =
+                runner.prepare_call(&test.cx, &ready, Arc::new(|_| true), &CancellationToken::new());
+            let finished = execution.run(Arc::new(Semaphore::new(1))).await.1;
+            let diff = finished.diff.as_ref().map_or("", |diff| diff.text.as_str());
+            let said =
+                format!("{}\n{}\n{diff}", finished.text(), finished.note.as_deref().unwrap_or_default());
+            assert!(said.contains(shown) && !said.contains("letmein"), "{said}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

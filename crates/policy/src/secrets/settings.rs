@@ -73,6 +73,18 @@ pub fn mask_settings(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
+/// Returns the values that [`mask_settings`] masks, the longest first, for texts that quote them
+/// without their names. Values of less than 4 bytes are left out: they occur everywhere.
+#[must_use]
+pub fn secret_settings(text: &str) -> Vec<String> {
+    const MIN_QUOTED_BYTES: usize = 4;
+    let values = text.lines().filter_map(|line| line.get(find_line_value(line)?));
+    let mut values: Vec<String> =
+        values.filter(|value| value.len() >= MIN_QUOTED_BYTES).map(str::to_owned).collect();
+    values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    values
+}
+
 /// Returns the value in a line `NAME=value` or `name: value`, after any text that a tool prints
 /// before its lines.
 fn find_line_value(line: &str) -> Option<Range<usize>> {

@@ -270,6 +270,26 @@ fn what_is_not_committed_is_told_as_a_diff() {
 }
 
 #[test]
+fn the_index_and_git_show_no_secrets_of_settings() {
+    let mut bench = Bench::new(&[("deploy/.env.production", b"DB_HOST=db\nDB_PASSWORD=letmein\n")]);
+    let with_git = Git::new(&bench.root, Arc::clone(&bench.context.sandbox));
+    let index = SharedIndex::new(Arc::clone(&bench.context.workspace), Arc::default(), Some(with_git));
+    bench.context.index = Arc::new(index);
+    git(&bench, &["init", "-q"]);
+    git(&bench, &["add", "."]);
+    git(&bench, &["commit", "-qm", "Deploy"]);
+    let blamed = bench.say("git_blame", json!({"path": "deploy/.env.production"}));
+    let path = bench.root.join("deploy/.env.production");
+    std::fs::write(path, "DB_HOST=db\nDB_PASSWORD=letmeout\nPORT=1\n").unwrap();
+    let changed = bench.say("git_history", json!({"uncommitted": true}));
+    let found = bench.say("search_code", json!({"query": "DB_PASSWORD"}));
+    for said in [blamed, changed, found] {
+        assert!(said.contains("DB_PASSWORD=«") || !said.contains("DB_PASSWORD="), "{said}");
+        assert!(said.contains("DB_") && !said.contains("letme"), "{said}");
+    }
+}
+
+#[test]
 fn commits_and_lines_are_told() {
     let mut bench = shop();
     let said = bench.say("git_history", json!({}));
