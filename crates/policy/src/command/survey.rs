@@ -476,10 +476,10 @@ impl<'c> Survey<'c> {
             self.give_up(why);
         }
         if wrapped.input {
-            if let Some(text) = place
-                .input
-                .filter(|_| super::unwrap_table::SHELL_PROGRAMS.contains(&name) || name == "parallel")
-            {
+            if let Some(text) = place.input.filter(|_| {
+                super::unwrap_table::SHELL_PROGRAMS.contains(&name)
+                    || matches!(name, "parallel" | "." | "source")
+            }) {
                 self.survey_script(text);
             }
             if place.network {

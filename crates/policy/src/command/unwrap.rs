@@ -13,6 +13,9 @@ use super::variables::is_harmless_variable;
 
 const UNKNOWN_OPTION: &str = "not every option of it is known";
 const RUNS_ITS_INPUT: &str = "it runs what it reads";
+const CHANGES_NAMES: &str = "it changes what later names mean";
+/// The names of a program's own input.
+const INPUT_PATHS: &[&str] = &["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 /// Returns what `program` (a name without its directory) runs, if it is a wrapper. The first of
 /// `words` is the program.
@@ -22,7 +25,8 @@ pub(super) fn unwrap_program(program: &str, words: &[Word]) -> Option<UnwrapResu
     if SHELL_PROGRAMS.contains(&program) && !version {
         return Some(unwrap_shell(program, arguments));
     }
-    if let Some(prefix) = PREFIX_PROGRAMS.iter().find(|prefix| prefix.name == program) {
+    let name = if is_loader(program) { "ld.so" } else { program };
+    if let Some(prefix) = PREFIX_PROGRAMS.iter().find(|prefix| prefix.name == name) {
         return unwrap_prefix(prefix, arguments);
     }
     match program {
@@ -38,7 +42,14 @@ pub(super) fn unwrap_program(program: &str, words: &[Word]) -> Option<UnwrapResu
         }
         "trap" => Some(unwrap_trap(arguments)),
         "alias" if !arguments.is_empty() => Some(unwrap_alias(arguments)),
-        "su" | "runuser" => Some(unwrap_option_script(arguments, &["-c", "--command"])),
+        "hash" | "enable" if !arguments.is_empty() => Some(UnwrapResult::from_unknown(CHANGES_NAMES)),
+        // A name may precede a group of commands, which other shells read as words.
+        "coproc" => Some(UnwrapResult {
+            unclear: Some("shells differ about `coproc`"),
+            ..UnwrapResult::from_words(arguments)
+        }),
+        "." | "source" => unwrap_source(arguments),
+        "su" | "runuser" | "sg" => Some(unwrap_option_script(arguments, &["-c", "--command"])),
         "script" => Some(unwrap_option_script(arguments, &["-c", "--command"])),
         "ssh" => Some(unwrap_ssh(arguments)),
         "git" => super::unwrap_git::unwrap_git(arguments),
@@ -101,6 +112,10 @@ fn unwrap_prefix(prefix: &PrefixProgram, arguments: &[Word]) -> Option<UnwrapRes
         return Some(UnwrapResult::from_script(script.text.clone()));
     }
     rest = rest.get(prefix.operands..).unwrap_or_default();
+    if prefix.name == "setarch" {
+        // The options follow the architecture.
+        rest = skip_options(rest, "", &[]);
+    }
     // `sudo A=1 x`.
     if prefix.assignments {
         while let [first, after @ ..] = rest {
@@ -251,10 +266,20 @@ fn unwrap_parallel(arguments: &[Word]) -> UnwrapResult {
 }
 
 fn unwrap_fd(arguments: &[Word]) -> Option<UnwrapResult> {
+    let joined = |word: &Word| {
+        let value = ["--exec=", "--exec-batch="].iter().find_map(|option| word.text.strip_prefix(option))?;
+        Some(Word { text: value.to_owned(), ..word.clone() })
+    };
     let runs = |text: &str| matches!(text, "-x" | "-X" | "--exec" | "--exec-batch");
-    let at =
-        arguments.iter().position(|word| runs(&word.text) || is_cluster_ending(&word.text, ['x', 'X']))?;
-    let words = arguments.get(at + 1..)?;
+    let at = arguments.iter().position(|word| {
+        runs(&word.text) || is_cluster_ending(&word.text, ['x', 'X']) || joined(word).is_some()
+    })?;
+    let words: Vec<Word> = arguments
+        .get(at)
+        .and_then(joined)
+        .into_iter()
+        .chain(arguments.get(at + 1..)?.iter().cloned())
+        .collect();
     let end = words.iter().position(|word| word.text == ";").unwrap_or(words.len());
     Some(UnwrapResult {
         inner: vec![InnerCommand::Words(append_unknown(words.get(..end)?, "{}"))],
@@ -277,7 +302,7 @@ fn unwrap_alias(arguments: &[Word]) -> UnwrapResult {
     let values = arguments.iter().filter_map(|word| word.text.split_once('='));
     UnwrapResult {
         inner: values.map(|(_, value)| InnerCommand::Script(value.to_owned())).collect(),
-        unclear: Some("an alias changes what later names mean"),
+        unclear: Some(CHANGES_NAMES),
         ..UnwrapResult::default()
     }
 }
@@ -350,10 +375,27 @@ fn unwrap_shell(program: &str, arguments: &[Word]) -> UnwrapResult {
         (true, []) => UnwrapResult::default(),
         (false, []) => UnwrapResult { input: true, ..UnwrapResult::default() },
         // A script's file; or the script's arguments, if `-s` makes the shell read its input.
-        (false, _) => {
-            UnwrapResult { input: arguments.iter().any(|word| word.text == "-s"), ..UnwrapResult::default() }
-        }
+        (false, [file, ..]) => UnwrapResult {
+            input: INPUT_PATHS.contains(&file.text.as_str())
+                || arguments.iter().any(|word| word.text == "-s"),
+            ..UnwrapResult::default()
+        },
     }
+}
+
+/// Returns what `. FILE` runs, if that is its input or not known.
+fn unwrap_source(arguments: &[Word]) -> Option<UnwrapResult> {
+    let file = arguments.first()?;
+    if INPUT_PATHS.contains(&file.text.as_str()) {
+        return Some(UnwrapResult { input: true, ..UnwrapResult::default() });
+    }
+    (!file.known).then(|| UnwrapResult::from_unknown(UNKNOWN_PROGRAM))
+}
+
+/// Returns true for a path of the system's dynamic loader.
+fn is_loader(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    program.contains("/lib") && (name.starts_with("ld-linux") || name.starts_with("ld-musl"))
 }
 
 fn unwrap_ssh(arguments: &[Word]) -> UnwrapResult {
@@ -490,6 +532,11 @@ fn unwrap_escapes(program: &str, arguments: &[Word]) -> Option<UnwrapResult> {
         inner.extend(
             arguments.iter().filter_map(|word| find_shell_escape(&word.text)).map(InnerCommand::Script),
         );
+    }
+    if matches!(program, "gdb" | "lldb")
+        && let Some(at) = arguments.iter().position(|word| matches!(word.text.as_str(), "--args" | "--"))
+    {
+        inner.push(InnerCommand::Words(arguments.get(at + 1..).unwrap_or_default().to_vec()));
     }
     let interprets =
         INTERPRETER_PROGRAMS.iter().any(|name| program.starts_with(name)) && arguments.is_empty();

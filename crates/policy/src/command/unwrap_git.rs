@@ -122,8 +122,9 @@ fn add_exec_commands(words: &[Word], wrapped: &mut UnwrapResult) {
         "--open-files-in-pager",
     ];
     let listed: &[&str] = match command.text.as_str() {
-        "rebase" | "difftool" | "filter-branch" | "grep" | "fetch" | "pull" | "push" | "clone"
-        | "ls-remote" | "fetch-pack" | "send-pack" | "archive" => &options,
+        "grep" => &["-O", "--open-files-in-pager"],
+        "rebase" | "difftool" | "filter-branch" | "fetch" | "pull" | "push" | "clone" | "ls-remote"
+        | "fetch-pack" | "send-pack" | "archive" => &options,
         _ => &[],
     };
     // For `push`, `-u` means `--set-upstream`.

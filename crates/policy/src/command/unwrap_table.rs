@@ -87,7 +87,6 @@ pub(super) const PREFIX_PROGRAMS: &[PrefixProgram] = &[
     new_prefix_program("exec", "cl", "a"),
     new_prefix_program("nohup", "", ""),
     new_prefix_program("setsid", "cfw", "").with_long_options(&["ctty", "fork", "wait"], &[]),
-    new_prefix_program("coproc", "", ""),
     new_prefix_program("noglob", "", ""),
     new_prefix_program("nocorrect", "", ""),
     new_prefix_program("sudo", "AbEHknPS", "CDghprRtTuU")
@@ -122,6 +121,8 @@ pub(super) const PREFIX_PROGRAMS: &[PrefixProgram] = &[
     new_prefix_program("nsenter", "aCFimnpruTUZ", "GStrw")
         .with_long_options(&["all", "mount", "net", "pid", "target"], &["--target"]),
     new_prefix_program("setarch", "vRFILSTXZ", "").with_operand_count(1),
+    new_prefix_program("linux32", "vRFILSTXZ", ""),
+    new_prefix_program("linux64", "vRFILSTXZ", ""),
     new_prefix_program("taskset", "acp", "").with_operand_count(1),
     new_prefix_program("chrt", "abdfiomprRv", "DPT").with_operand_count(1),
     new_prefix_program("numactl", "aslHd", "imCNp"),
@@ -147,7 +148,30 @@ pub(super) const PREFIX_PROGRAMS: &[PrefixProgram] = &[
     new_prefix_program("dotenv", "", "fe"),
     new_prefix_program("cross-env", "", "").with_assignments(),
     new_prefix_program("poetry-run", "", ""),
+    new_prefix_program("cgexec", "", "g"),
+    new_prefix_program("chpst", "", "CcdefglmnoPrsuU/"),
+    new_prefix_program("choom", "", "np"),
+    new_prefix_program("chronic", "ev", ""),
+    new_prefix_program("dumb-init", "cv", "r"),
+    new_prefix_program("eatmydata", "", ""),
+    new_prefix_program("faketime", "fm", "").with_operand_count(1),
+    new_prefix_program("ld.so", "", "").with_long_options(&[], LOADER_VALUED_OPTIONS),
+    new_prefix_program("logsave", "asv", "").with_operand_count(1),
+    new_prefix_program("proot", "", "bkqrw"),
+    new_prefix_program("proxychains", "q", "f"),
+    new_prefix_program("proxychains4", "q", "f"),
+    new_prefix_program("setlock", "nNxX", "").with_operand_count(1),
+    new_prefix_program("softlimit", "", "acdflmoprst"),
+    new_prefix_program("systemd-cat", "", "tp"),
+    new_prefix_program("systemd-inhibit", "", ""),
+    new_prefix_program("tini", "gsvw", "e"),
+    new_prefix_program("torsocks", "", ""),
+    new_prefix_program("uvx", "", "p").with_long_options(&[], &["--from", "--with", "--python", "--index"]),
 ];
+
+/// Options with a value of the dynamic loader, which runs the program after them.
+const LOADER_VALUED_OPTIONS: &[&str] =
+    &["--argv0", "--audit", "--glibc-hwcaps-prepend", "--inhibit-rpath", "--library-path", "--preload"];
 
 /// Shells: they run a text after `-c`, a file, or their input.
 pub(super) const SHELL_PROGRAMS: &[&str] =
@@ -200,6 +224,10 @@ pub(super) const PROGRAM_OPTIONS: &[(&str, &[&str])] = &[
     ("ncat", &["-e", "-c", "--exec", "--sh-exec"]),
     ("openvpn", &["--up", "--down", "--script-security"]),
     ("cargo", &["--config"]),
+    ("compgen", &["-C"]),
+    ("complete", &["-C"]),
+    ("mapfile", &["-C"]),
+    ("readarray", &["-C"]),
 ];
 
 /// Programs whose command language has an escape to a shell, such as `!` in an editor.

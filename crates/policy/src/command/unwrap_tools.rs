@@ -34,7 +34,9 @@ pub(super) fn unwrap_tool(program: &str, arguments: &[Word]) -> Option<UnwrapRes
     }
     let verbs: &[&str] = match program {
         "uv" | "poetry" | "pdm" | "hatch" | "pipenv" | "rye" | "conda" => &["run"],
-        "bundle" => &["exec"],
+        "bundle" | "rbenv" | "pyenv" | "nodenv" | "asdf" => &["exec"],
+        "nix" => &["-c", "--command"],
+        "guix" => &["--"],
         "mise" | "rtx" => &["exec", "x"],
         "perf" => &["stat", "record", "trace", "mem", "sched", "lock"],
         _ => return None,

@@ -275,6 +275,46 @@ fn every_layer_counts_and_deny_beats_ask_beats_allow() {
 }
 
 #[test]
+fn a_denied_program_is_seen_behind_what_runs_it() {
+    let policy =
+        Policy::default().with_rules(user("[[rule]]\ncommand = ['frob']\ndecision = 'deny'").unwrap());
+    for command in [
+        "echo 'frob x' | xargs -I {} -I % sh -c %",
+        "sh /dev/stdin <<< 'frob x'",
+        ". /dev/stdin <<E\nfrob x\nE",
+        "source <(echo frob x)",
+        "coproc N { frob x; }",
+        "hash -p /bin/frob y; y x",
+        "enable -f ./frob.so frob",
+        "mapfile -C 'frob x' -c 1 < f",
+        "compgen -C frob",
+        "setarch x86_64 -R frob x",
+        "linux64 frob",
+        "/lib64/ld-linux-x86-64.so.2 --library-path . /bin/frob x",
+        "choom -n 0 -- frob",
+        "sg group -c 'frob x'",
+        "sg group frob",
+        "chronic frob",
+        "systemd-inhibit --what=sleep frob",
+        "tini -- frob",
+        "uvx --from a frob",
+        "rbenv exec frob",
+        "nix develop -c frob x",
+        "fd -e c --exec=frob",
+        "fd --exec-batch=frob x",
+        "git grep -O'frob x' a",
+        "gdb -q --args frob x",
+    ] {
+        let effects = Effects { command: Some(command.to_owned()), ..Effects::default() };
+        assert_eq!(
+            decided(&policy, "run_command", None, Mode::Auto, &effects).0,
+            Decision::Deny,
+            "{command}"
+        );
+    }
+}
+
+#[test]
 fn tools_agents_and_modes_narrow_a_rule() {
     let policy = Policy::default().with_rules(
         user(
