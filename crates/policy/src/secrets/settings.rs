@@ -57,14 +57,10 @@ pub fn is_settings_file(path: &str) -> bool {
 pub fn mask_settings(text: &str) -> Cow<'_, str> {
     let mut masked = String::new();
     let mut done = 0;
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        if let Some(secret) = find_line_value(line) {
-            masked.push_str(text.get(done..start + secret.start).unwrap_or_default());
-            masked.push_str(SECRET_MASK);
-            done = start + secret.end;
-        }
-        start += line.len();
+    for secret in find_values(text) {
+        masked.push_str(text.get(done..secret.start).unwrap_or_default());
+        masked.push_str(SECRET_MASK);
+        done = secret.end;
     }
     if done == 0 {
         return Cow::Borrowed(text);
@@ -73,16 +69,45 @@ pub fn mask_settings(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// Returns the values that [`mask_settings`] masks, the longest first, for texts that quote them
-/// without their names. Values of less than 4 bytes are left out: they occur everywhere.
+/// Returns the values that [`mask_settings`] masks, line by line and the longest first, for texts
+/// that quote them without their names. Lines of less than 4 bytes are left out: they occur
+/// everywhere.
 #[must_use]
 pub fn secret_settings(text: &str) -> Vec<String> {
     const MIN_QUOTED_BYTES: usize = 4;
-    let values = text.lines().filter_map(|line| line.get(find_line_value(line)?));
+    let lines = find_values(text).into_iter().filter_map(|secret| text.get(secret)).flat_map(str::lines);
     let mut values: Vec<String> =
-        values.filter(|value| value.len() >= MIN_QUOTED_BYTES).map(str::to_owned).collect();
+        lines.filter(|line| line.len() >= MIN_QUOTED_BYTES).map(str::to_owned).collect();
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));
     values
+}
+
+/// Returns the positions of the values with secret names, in order.
+fn find_values(text: &str) -> Vec<Range<usize>> {
+    const KEY_BEGIN: &str = "-----BEGIN ";
+    const KEY_END: &str = "-----END ";
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let within = found.last().is_some_and(|last| start < last.end);
+        if let Some(secret) = find_line_value(line).filter(|_| !within) {
+            let (from, mut end) = (start + secret.start, start + secret.end);
+            let rest = text.get(from..).unwrap_or_default();
+            if rest.starts_with(KEY_BEGIN) {
+                // A key goes on to its last line; without that line, all that follows may be its.
+                let last =
+                    rest.find(KEY_END).and_then(|at| rest.get(at..)).and_then(|last| last.lines().next());
+                let after = last.map_or(rest.len(), |last| {
+                    let last = last.trim_end_matches(['"', '\'', ' ']);
+                    rest.find(last).unwrap_or(rest.len()) + last.len()
+                });
+                end = end.max(from + after.min(rest.len()));
+            }
+            found.push(from..end);
+        }
+        start += line.len();
+    }
+    found
 }
 
 /// Returns the value in a line `NAME=value` or `name: value`, after any text that a tool prints

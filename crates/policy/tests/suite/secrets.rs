@@ -458,3 +458,21 @@ fn the_beginning_of_a_configured_value_is_found_at_the_end() {
         assert_eq!(redactor.unfinished_bytes(text), bytes, "{text}");
     }
 }
+
+#[test]
+fn a_key_of_several_lines_in_settings_is_masked_whole() {
+    use journeyman_policy::secrets::{mask_settings, secret_settings};
+    let body = ["MIIEowIBAAKCAQEAx1x", "b25seV9hX3Rlc3RfYm9keQ=="];
+    let frame = |label: &str| format!("-----{label} RSA PRIVATE KEY-----");
+    for quote in ["\"", "'", ""] {
+        let key = format!("{}\n{}\n{}\n{}", frame("BEGIN"), body[0], body[1], frame("END"));
+        let text = format!("A=1\nPRIVATE_KEY={quote}{key}{quote}\nDB_PASSWORD=letmein\nB=2\n");
+        let expected =
+            format!("A=1\nPRIVATE_KEY={quote}{SECRET_MASK}{quote}\nDB_PASSWORD={SECRET_MASK}\nB=2\n");
+        assert_eq!(mask_settings(&text), expected);
+        let values = secret_settings(&text);
+        assert!(body.iter().chain(&["letmein"]).all(|line| values.iter().any(|value| value == line)));
+    }
+    let cut = format!("PRIVATE_KEY=\"{}\n{}\n", frame("BEGIN"), body[0]);
+    assert_eq!(mask_settings(&cut), format!("PRIVATE_KEY=\"{SECRET_MASK}"));
+}
