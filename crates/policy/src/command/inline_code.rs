@@ -30,6 +30,10 @@ const INTERPRETERS: &[(&str, &[&str])] = &[
 /// Parts of the words by which code writes, moves and removes files, or runs what does.
 const WRITING_WORDS: &[&str] = &[
     "write",
+    "Write",
+    "put_contents",
+    "os.replace",
+    "cpSync",
     "'w",
     "\"w",
     "'a'",
@@ -156,6 +160,10 @@ mod tests {
             ("python3 -c 'open(\"vendor/a\", \"w\")'", true),
             ("python3 -c 'print(open(\"vendor/a\").read())'", false),
             ("node -e 'fs.rmSync(\"vendor/a\")'", true),
+            ("php -r 'file_put_contents(\"vendor/a\", \"\");'", true),
+            ("node -e 'fs.createWriteStream(\"vendor/a\")'", true),
+            ("node -e 'fs.cpSync(\"b\", \"vendor/a\")'", true),
+            ("python3 -c 'os.replace(\"b\", \"vendor/a\")'", true),
             ("npx tsx -e 'fs.writeFileSync(\"vendor/a\")'", true),
             ("python3 - <<'E'\nopen('vendor/a', 'w')\nE", true),
             ("python3 <<E\nopen('vendor/a', 'w')\nE", true),
