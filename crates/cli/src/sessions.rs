@@ -105,7 +105,7 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
     }
     let paint = stdout_paint();
     for session in sessions {
-        let agents = match delete_session(&dirs, &session.id).await? {
+        let agents = match delete_session(&dirs, &session).await? {
             0 => String::new(),
             count => format!("  with {}", format_count(count, "agent")),
         };

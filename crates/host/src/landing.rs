@@ -16,7 +16,7 @@ use crate::config::Environment;
 use crate::delivery::confirm_unsandboxed_hooks;
 use crate::project::ProjectContext;
 use crate::root::find_root;
-use crate::sessions::{find_session, holder_name};
+use crate::sessions::{COPIES_DIRECTORY, find_session, holder_name};
 use crate::settings::{RunOptions, resolve_settings};
 use crate::state::StateDirs;
 use crate::{Confirmations, Context as _, HostError};
@@ -269,15 +269,26 @@ pub async fn check_no_kept_work(
     session: &SessionId,
     root: &Path,
 ) -> Result<(), HostError> {
-    let copies = crate::sessions::list_kept_copies(state, root);
     let candidates = candidates::list_started_candidates(&*state.store, session).await?.unwrap_or_default();
-    if copies.iter().any(|copy| candidates.contains(&copy.info.session)) {
+    let directory = state.project_dir(root).join(COPIES_DIRECTORY);
+    if !candidates.iter().chain([session]).any(|id| directory.join(id.as_str()).exists()) {
+        return Ok(());
+    }
+    let copies = state.open_workspace(root).and_then(|it| it.copies().list().context("looking for copies"));
+    let copies = copies.map_err(|error| {
+        HostError::usage(format_args!(
+            "work of session {session} is kept in a copy, and its project can't be opened ({error}); bring {} back, \
+             then land or discard the work first",
+            root.display()
+        ))
+    })?;
+    if copies.iter().any(|copy| candidates.contains(&copy.session)) {
         return Err(HostError::usage(format_args!(
             "work of the candidates of session {session} is kept in copies; land one or discard them all (jm discard \
              --all {session}) first"
         )));
     }
-    if copies.iter().any(|copy| copy.info.session == *session) {
+    if copies.iter().any(|copy| copy.session == *session) {
         return Err(HostError::usage(format_args!(
             "the work of session {session} is kept in its copy; land it (jm land {session}) or discard it (jm discard \
              {session}) first"

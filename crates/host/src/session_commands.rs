@@ -209,13 +209,16 @@ async fn find_remaining_root(
 /// Removes a session and its agents from the log. Returns the number of the agents.
 ///
 /// # Errors
-/// [`HostError::Usage`] while another process works on the session.
-pub async fn delete_session(state: &StateDirs, session: &SessionId) -> Result<usize, HostError> {
-    // Claimed first, so that no process begins to write to the session.
-    let claim = SessionClaim::take(state, session, "delete").await?;
-    let removed = delete_with_agents(state, session).await;
-    claim.release().await;
-    removed
+/// [`HostError::Usage`] while another process works on the session, and for a session whose work is
+/// kept.
+pub async fn delete_session(state: &StateDirs, session: &SessionSummary) -> Result<usize, HostError> {
+    let SessionSummary { id, root, .. } = session;
+    SessionClaim::hold(state, id, "delete", async {
+        // Another process may have kept work since the session was found to be deletable.
+        check_no_kept_work(state, id, Path::new(root)).await?;
+        delete_with_agents(state, id).await
+    })
+    .await
 }
 
 /// Removes a claimed session and its agents. The session comes last: as long as it is there its
@@ -231,3 +234,6 @@ async fn delete_with_agents(state: &StateDirs, session: &SessionId) -> Result<us
     state.store.delete(session).await.context("the session log")?;
     Ok(agents.len())
 }
+
+#[cfg(test)]
+mod tests;

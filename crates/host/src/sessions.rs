@@ -23,6 +23,9 @@ const CLAIM_DURATION_MS: u64 = 10 * 60 * 1000;
 /// Maximum number of sessions searched for the newest one with candidates.
 const MAX_SEARCHED_SESSIONS: usize = 50;
 
+/// The directory beneath a project's state that holds a directory for each session's copy.
+pub(crate) const COPIES_DIRECTORY: &str = "work";
+
 /// The status of a session that was imported and not opened since.
 pub const SESSION_STATUS_IMPORTED: &str = "imported";
 /// The state of a session that a process works on.
@@ -294,7 +297,7 @@ pub async fn find_newest_with_candidates(
 /// Returns the copies of the project at `root`, without opening a project that can't have any.
 #[must_use]
 pub fn list_kept_copies(state: &StateDirs, root: &Path) -> Vec<KeptCopy> {
-    if !state.project_dir(root).join("work").is_dir() {
+    if !state.project_dir(root).join(COPIES_DIRECTORY).is_dir() {
         return Vec::new();
     }
     // A project that can't be opened is reported by the commands that need it.
