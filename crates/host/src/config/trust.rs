@@ -39,7 +39,8 @@ impl TrustStore {
             std::fs::create_dir_all(dir)?;
         }
         let mut file = std::fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
-        writeln!(file, "{hash} {}", path.display())?;
+        // In one call: other processes append to the file at the same time.
+        file.write_all(format!("{hash} {}\n", path.display()).as_bytes())?;
         file.sync_all()
     }
 
@@ -59,5 +60,34 @@ impl ProjectTrust<'_> {
             Self::ThisRun => true,
             Self::Nothing => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_that_remember_at_once_do_not_mix_their_lines() {
+        let place = tempfile::tempdir().unwrap();
+        let store = TrustStore::new(place.path());
+        let file =
+            |number: usize| (PathBuf::from(format!("/{number}")), ContentHash::of(&number.to_le_bytes()));
+        std::thread::scope(|scope| {
+            for first in 0..4 {
+                let store = &store;
+                scope.spawn(move || {
+                    for number in (first..400).step_by(4) {
+                        let (path, hash) = file(number);
+                        store.remember(&path, &hash).unwrap();
+                    }
+                });
+            }
+        });
+        let forgotten = (0..400).filter(|number| {
+            let (path, hash) = file(*number);
+            !store.is_trusted(&path, &hash)
+        });
+        assert_eq!(forgotten.count(), 0);
     }
 }
