@@ -82,7 +82,8 @@ pub use session::task_first_message::is_question;
 pub use session::user_message::UserMessage;
 pub use supervision::{schedule, stall, todos};
 pub use transcript::fork::{
-    ForkPoint, SESSION_STATUS_FORKED, UndoneCompaction, fork, snapshot, undo_compaction,
+    ForkPoint, SESSION_STATUS_FORKED, SESSION_STATUS_IMPORTED, UndoneCompaction, fork, mark_import_end,
+    snapshot, undo_compaction,
 };
 pub use transcript::log::{
     EventFilter, EventPages, Since, Subscription, envelope_of, load_events, message_of,

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_agent::{AgentError, CutOffPolicy, SessionHandle, State, Subscription, candidates};
+use journeyman_agent::{
+    AgentError, CutOffPolicy, SESSION_STATUS_IMPORTED, SessionHandle, State, Subscription, candidates,
+    mark_import_end,
+};
 use journeyman_protocol::{Event, MessageKind, RunOutcome, RunReport, SessionId, Tokens};
 use journeyman_store::{SessionSummary, Store as _};
 
@@ -11,9 +14,9 @@ use crate::config::Environment;
 use crate::delivery::{Delivery, DeliveryOptions, WorkLocation};
 use crate::format::{outcome_name, printable};
 use crate::root::{find_root, project_root};
-use crate::sessions::{SESSION_STATUS_IMPORTED, SessionClaim, find_newest_session, find_session};
+use crate::sessions::{SessionClaim, find_newest_session, find_session};
 use crate::settings::{EarlierRun, ResolvedSettings, RunOptions};
-use crate::state::StateDirs;
+use crate::state::{StateDirs, now};
 use crate::{Confirmations, Context as _, HostError, PreparedRun, SessionTemplate, Surface};
 
 /// Finds the session that `word` names; `last` is the newest session of `directory` or of the
@@ -219,6 +222,9 @@ impl Resumption {
         warn(&prepared);
         let mut template =
             prepared.into_template(environment, state, &self.root, options.command, delivery)?;
+        if self.imported.is_some() {
+            mark_import_end(&*state.store, &self.session, &journeyman_agent::Clock::new(now)).await?;
+        }
         let session = template.resume(self.session, self.state, options.cut_off).await?;
         Ok((template, session))
     }

@@ -5,14 +5,16 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use journeyman_agent::agents::{AgentParent, agent_parent, list_descendant_agents};
-use journeyman_agent::{AgentError, ForkPoint, UndoneCompaction, fork, snapshot, undo_compaction};
+use journeyman_agent::{
+    AgentError, ForkPoint, SESSION_STATUS_IMPORTED, UndoneCompaction, fork, snapshot, undo_compaction,
+};
 use journeyman_protocol::{Seq, SessionId};
 use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import};
 use serde::Serialize;
 
 use crate::config::Environment;
 use crate::landing::check_no_kept_work;
-use crate::sessions::{SESSION_STATUS_IMPORTED, SessionClaim, find_session, new_session_id};
+use crate::sessions::{SessionClaim, find_session, new_session_id};
 use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
 
@@ -144,16 +146,14 @@ pub async fn import_session(
     source: &mut (dyn BufRead + Send),
     name: ImportAs,
 ) -> Result<SessionId, HostError> {
-    let imported = import(&*state.store, source, name, now()).await.map_err(|error| match error {
+    let status = Some(SESSION_STATUS_IMPORTED);
+    let imported = import(&*state.store, source, name, status, now()).await.map_err(|error| match error {
         StoreError::SessionExists { session } => HostError::usage(format_args!(
             "session {session} is here already; --copy takes it in under a new id"
         )),
         error @ StoreError::BadExport { .. } => HostError::usage(error),
         other => other.into(),
     })?;
-    for id in std::iter::once(&imported.session).chain(&imported.members) {
-        state.store.set_status(id, SESSION_STATUS_IMPORTED, now()).await.context("the session log")?;
-    }
     Ok(imported.session)
 }
 

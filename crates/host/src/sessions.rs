@@ -26,8 +26,6 @@ const MAX_SEARCHED_SESSIONS: usize = 50;
 /// The directory beneath a project's state that holds a directory for each session's copy.
 pub(crate) const COPIES_DIRECTORY: &str = "work";
 
-/// The status of a session that was imported and not opened since.
-pub const SESSION_STATUS_IMPORTED: &str = "imported";
 /// The state of a session that a process works on.
 pub const SESSION_STATE_RUNNING: &str = "running";
 /// The state of a session that no process works on and that has no end.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::{SESSION_STATUS_FORKED, State};
+use journeyman_agent::{SESSION_STATUS_FORKED, SESSION_STATUS_IMPORTED, State};
 use journeyman_protocol::{
     CommitReport, Envelope, Event, FileChange, GuardViolation, RelPath, Seq, SessionId, UnixMillis,
 };
@@ -13,9 +13,7 @@ use crate::config::Environment;
 use crate::events::read_events;
 use crate::format::printable;
 use crate::root::find_root;
-use crate::sessions::{
-    SESSION_STATUS_IMPORTED, SessionClaim, describe_session, find_session, list_user_sessions,
-};
+use crate::sessions::{SessionClaim, describe_session, find_session, list_user_sessions};
 use crate::state::StateDirs;
 use crate::{Confirmations, Context as _, HostError};
 

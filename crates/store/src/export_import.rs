@@ -225,8 +225,8 @@ async fn write_and_link(
 /// Adds an exported session and its member sessions to a store, all or nothing, and returns their
 /// ids. The entries keep their sequence numbers and times. The sessions have no lease afterwards.
 ///
-/// During the import, lists show the sessions with [`SESSION_STATUS_IMPORTING`]. `source` is read
-/// in this thread.
+/// During the import, lists show the sessions with [`SESSION_STATUS_IMPORTING`], and afterwards with
+/// `status`, or the exported ones if there is none. `source` is read in this thread.
 ///
 /// # Errors
 /// [`StoreError::BadExport`] with the line, also when lines are missing at the end;
@@ -236,6 +236,7 @@ pub async fn import<S: Store + ?Sized>(
     store: &S,
     source: &mut (dyn BufRead + Send),
     name: ImportAs,
+    status: Option<&str>,
     now: UnixMillis,
 ) -> Result<ImportedSessions, StoreError> {
     let mut reader = Reader { source, line: 0, buffer: Vec::new(), renamed: None };
@@ -249,7 +250,7 @@ pub async fn import<S: Store + ?Sized>(
     };
     reader.replace_session_ids(&header, &imported)?;
     let holder = format!("an import ({:016x})", unique_number());
-    let mut import = Import { store, holder: &holder, now, begun: Vec::new() };
+    let mut import = Import { store, holder: &holder, status, now, begun: Vec::new() };
     match import.add_all(&mut reader, header, &imported).await {
         Ok(()) => {
             for (id, _) in &import.begun {
@@ -274,6 +275,7 @@ pub async fn import<S: Store + ?Sized>(
 struct Import<'a, S: ?Sized> {
     store: &'a S,
     holder: &'a str,
+    status: Option<&'a str>,
     now: UnixMillis,
     /// The created sessions, with their first lines.
     begun: Vec<(SessionId, Header)>,
@@ -301,7 +303,9 @@ impl<S: Store + ?Sized> Import<'_, S> {
             return Err(reader.format_error("there is more than the first line says".to_owned()));
         }
         for (id, header) in &self.begun {
-            self.store.set_status(id, &header.status, header.updated).await?;
+            let exported = (header.status.as_str(), header.updated);
+            let (status, updated) = self.status.map_or(exported, |status| (status, self.now));
+            self.store.set_status(id, status, updated).await?;
         }
         Ok(())
     }

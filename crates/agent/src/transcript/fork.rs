@@ -1,9 +1,9 @@
 //! Forks of sessions, and named snapshots to fork from.
 
 use journeyman_protocol::{ReminderCategory, RunOutcome, Seq, SessionId, UnixMillis};
-use journeyman_store::{NewEntry, NewSession, SESSION_STATUS_READY, SessionOrigin, Store};
+use journeyman_store::{NewEntry, NewSession, SESSION_STATUS_READY, SessionOrigin, SessionSummary, Store};
 
-use crate::transcript::log_reader::list_compactions;
+use crate::transcript::log_reader::{find_import_end, list_compactions};
 use crate::transcript::record::{QueuedMessage, Record};
 use crate::transcript::state::State;
 use crate::{AgentError, Clock};
@@ -12,6 +12,8 @@ use crate::{AgentError, Clock};
 const MAX_SNAPSHOT_NAME_BYTES: usize = 100;
 /// The status of a forked session that hasn't been opened since.
 pub const SESSION_STATUS_FORKED: &str = "forked";
+/// The status of a session that was imported and not opened since.
+pub const SESSION_STATUS_IMPORTED: &str = "imported";
 
 /// The point in a log where a fork begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +55,9 @@ pub async fn fork(
         return Err(AgentError::NothingToFork { session: parent.clone() });
     }
     let mut records = vec![Record::Forked { parent: parent.clone(), at: state.safe }];
+    if is_imported_at(store, parent, state.safe).await? {
+        records.push(Record::Imported);
+    }
     if state.task.is_some() {
         records
             .push(Record::Ended { outcome: RunOutcome::Interrupted, unverified: state.unverified_since() });
@@ -66,6 +71,32 @@ pub async fn fork(
     Ok(state.safe)
 }
 
+/// Returns true if the entries of a session up to `at` come from an import alone.
+async fn is_imported_at(store: &dyn Store, session: &SessionId, at: Seq) -> Result<bool, AgentError> {
+    let summary = find_summary(store, session).await?;
+    let is_unopened = summary.is_some_and(|summary| summary.status == SESSION_STATUS_IMPORTED);
+    Ok(is_unopened || find_import_end(store, session).await?.is_some_and(|end| at < end))
+}
+
+async fn find_summary(store: &dyn Store, session: &SessionId) -> Result<Option<SessionSummary>, AgentError> {
+    Ok(store.find_sessions(session.as_str()).await?.into_iter().find(|found| found.id == *session))
+}
+
+/// Marks the end of the entries that come from an import, before an imported session is opened. The
+/// settings in them don't hold afterwards, nor in a fork of them. The caller holds the session.
+///
+/// # Errors
+/// Errors of the store.
+pub async fn mark_import_end(
+    store: &dyn Store,
+    session: &SessionId,
+    clock: &Clock,
+) -> Result<(), AgentError> {
+    let last = State::load(store, session).await?.last;
+    store.append(session, last, vec![entry_from_record(&Record::Imported, clock.now())]).await?;
+    Ok(())
+}
+
 /// Creates a session whose first own entries mark it as a fork, atomically: after a crash no
 /// unmarked copy of the parent is left.
 async fn create_fork(
@@ -76,7 +107,7 @@ async fn create_fork(
     records: &[Record],
     now: UnixMillis,
 ) -> Result<(), AgentError> {
-    let summary = store.find_sessions(parent.as_str()).await?.into_iter().find(|found| found.id == *parent);
+    let summary = find_summary(store, parent).await?;
     let new = NewSession {
         id: child.clone(),
         origin: SessionOrigin::Fork { parent: parent.clone(), at },
@@ -152,8 +183,7 @@ pub async fn snapshot(
     if state.safe == Seq::START {
         return Err(AgentError::NothingToFork { session: session.clone() });
     }
-    let found = store.find_sessions(session.as_str()).await?;
-    let last = found.into_iter().find(|found| found.id == *session).map_or(state.last, |found| found.last);
+    let last = find_summary(store, session).await?.map_or(state.last, |found| found.last);
     let record = Record::Snapshot { name: name.to_owned(), at: state.safe };
     store.append(session, last, vec![entry_from_record(&record, clock.now())]).await?;
     Ok(state.safe)

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::AgentError;
 use crate::transcript::pins::PinnedTexts;
-use crate::transcript::record::{MessageId, Record, record_of};
+use crate::transcript::record::{IMPORTED_KIND, MessageId, Record, record_of};
 
 /// Entries read at once.
 const PAGE_ENTRIES: usize = 1_000;
@@ -178,6 +178,16 @@ pub(super) async fn list_compactions(store: &dyn Store, session: &SessionId) -> 
     )
     .await?;
     Ok(held)
+}
+
+/// Returns the end of the entries that come from an import, if the session was opened after one.
+pub(super) async fn find_import_end(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<Option<Seq>, AgentError> {
+    let mut end = None;
+    for_each_positioned_record(store, session, &[IMPORTED_KIND], |seq, _| end = Some(seq)).await?;
+    Ok(end)
 }
 
 /// Calls `take` for every record of these kinds, in order.

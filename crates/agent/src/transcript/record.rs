@@ -146,6 +146,9 @@ pub struct Compaction {
     pub inflated: bool,
 }
 
+/// The kind of [`Record::Imported`].
+pub(crate) const IMPORTED_KIND: &str = "imported";
+
 /// A log entry without a channel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
@@ -276,6 +279,8 @@ pub enum Record {
     },
     /// The version of a file that the session has seen.
     Seen(SeenFile),
+    /// The entries before this one come from an import, so the settings in them are not the user's.
+    Imported,
     /// A named position in the log.
     Snapshot {
         /// The snapshot's name.
@@ -331,6 +336,7 @@ impl Record {
             Self::Todos { .. } => "todos",
             Self::Allowed { .. } => "allowed",
             Self::Seen(_) => "seen",
+            Self::Imported => IMPORTED_KIND,
             Self::Snapshot { .. } => "snapshot",
             Self::CompactionUndone { .. } => "compaction_undone",
             Self::Ended { .. } => "ended",

@@ -378,6 +378,7 @@ impl State {
             }
             Record::Planned(plan) => self.plan = Some(plan),
             Record::Setting(setting) => self.setting = Some(setting),
+            Record::Imported => self.setting = None,
             Record::Context { system } => self.system = system,
             Record::Queued(queued) => {
                 self.newest = self.newest.max(queued.id);

@@ -1,13 +1,20 @@
+use std::sync::Arc;
+
+use journeyman_agent::{CutOffPolicy, Record};
+use journeyman_protocol::{Message, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
+use journeyman_store::NewEntry;
 use journeyman_workspace::{CopyTools, IsolationTier};
 
 use super::*;
+use crate::resume::{ReopenOptions, Resumption};
+use crate::{DeliveryOptions, RunOptions};
 
 /// A project with a state directory, and one session in it.
 struct Bench {
     _place: tempfile::TempDir,
     environment: Environment,
-    state: StateDirs,
+    state: Arc<StateDirs>,
     session: SessionId,
 }
 
@@ -16,12 +23,13 @@ impl Bench {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap().join("project");
         std::fs::create_dir(&root).unwrap();
+        let variables = [("JM_BASE_URL", "http://127.0.0.1:9/v1"), ("JM_WIRE", "chat"), ("JM_MODEL", "own")];
         let environment = Environment {
             home: Some(place.path().join("home")),
             cwd: root.clone(),
-            vars: std::collections::BTreeMap::default(),
+            vars: variables.map(|(name, value)| (name.into(), value.into())).into(),
         };
-        let state = StateDirs::open_at(place.path().join("state"), &environment).unwrap();
+        let state = Arc::new(StateDirs::open_at(place.path().join("state"), &environment).unwrap());
         let session = new_session_id();
         state.store.create(&session, &root.display().to_string(), "a task", now()).await.unwrap();
         Self { _place: place, environment, state, session }
@@ -71,4 +79,75 @@ async fn a_session_whose_project_cannot_be_opened_keeps_its_work() {
     std::fs::rename(&bench.environment.cwd, &moved).unwrap();
     let found = bench.find_deletable().await.unwrap();
     assert_eq!(delete_session(&bench.state, &found[0]).await.unwrap(), 0);
+}
+
+impl Bench {
+    /// Imports a session of two messages that ran in mode `auto` and asked another server.
+    async fn import_session(&self) -> SessionSummary {
+        let setting = serde_json::from_value(serde_json::json!({
+            "model": "custom/theirs", "mode": "auto", "tool_calling": true,
+            "asked": { "base_url": "https://theirs.test/v1", "wire": "chat" },
+        }));
+        let said = |text: &str| Record::message(Message::user_text(text));
+        let records = [Record::Setting(setting.unwrap()), said("one"), said("two")];
+        let id = new_session_id();
+        let root = self.environment.cwd.display();
+        let mut text = format!(
+            "{{\"format\":\"journeyman-session\",\"version\":1,\"id\":\"{id}\",\"root\":\"{root}\",\"title\":\"\",\
+             \"created\":1,\"updated\":1,\"status\":\"verified\",\"last\":3}}\n"
+        );
+        for (seq, record) in (1..).zip(&records) {
+            let payload = serde_json::to_value(record).unwrap();
+            let line = serde_json::json!({ "seq": seq, "kind": record.kind(), "at": 1, "payload": payload });
+            text.push_str(&format!("{line}\n"));
+        }
+        let imported = import_session(&self.state, &mut text.as_bytes(), ImportAs::Itself).await.unwrap();
+        self.find(&imported).await
+    }
+
+    async fn find(&self, id: &SessionId) -> SessionSummary {
+        find_session(&self.state, &self.environment, id.as_str()).await.unwrap()
+    }
+
+    /// Returns the model of the earlier run that a fork goes on with.
+    async fn model_of_fork(&self, parent: &SessionId, at: Option<&str>) -> Option<String> {
+        let fork = fork_session(&self.environment, &self.state, parent.as_str(), at).await.unwrap();
+        let resumption = self.load(&self.find(&fork.id).await).await;
+        resumption.earlier.map(|earlier| earlier.model)
+    }
+
+    async fn load(&self, session: &SessionSummary) -> Resumption {
+        Resumption::load(&self.environment, &self.state, session, None).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn the_settings_of_an_imported_session_hold_in_none_of_its_forks() {
+    let bench = Bench::new().await;
+    let imported = bench.import_session().await;
+    assert_eq!(bench.load(&imported).await.imported.unwrap().0, "custom/theirs");
+    assert_eq!(bench.model_of_fork(&imported.id, None).await, None);
+
+    // Opened by its user, it has settings of their own from there on.
+    let options = ReopenOptions {
+        run: &RunOptions::default(),
+        delivery: &DeliveryOptions::default(),
+        land: false,
+        cut_off: CutOffPolicy::Close,
+        command: "test",
+    };
+    let resumption = bench.load(&imported).await;
+    let (_, session) =
+        resumption.open(&bench.environment, &bench.state, &options, None, |_| ()).await.unwrap();
+    session.close().await;
+    let last = bench.find(&imported.id).await.last;
+    let began = NewEntry {
+        channel: None,
+        kind: Record::Began.kind().to_owned(),
+        at: UnixMillis(2),
+        payload: serde_json::to_vec(&Record::Began).unwrap(),
+    };
+    bench.state.store.append_and_set_status(&imported.id, last, vec![began], "unverified").await.unwrap();
+    assert_eq!(bench.model_of_fork(&imported.id, None).await.as_deref(), Some("custom/own"));
+    assert_eq!(bench.model_of_fork(&imported.id, Some("2")).await, None, "the import's own entries");
 }

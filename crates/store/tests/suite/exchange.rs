@@ -65,7 +65,7 @@ async fn import_with_members(
     text: &str,
     name: ImportAs,
 ) -> Result<ImportedSessions, StoreError> {
-    import(store, &mut text.as_bytes(), name, UnixMillis(1_000)).await
+    import(store, &mut text.as_bytes(), name, None, UnixMillis(1_000)).await
 }
 
 fn over_each(case: impl AsyncFn(&dyn Store)) {
@@ -334,7 +334,7 @@ fn an_import_whose_time_was_over_leaves_alone_what_another_put_in_its_place() {
         let slow = Interposed::new(store);
         let other = async {
             let hours_later = UnixMillis(10_000_000);
-            import(store, &mut text.as_bytes(), ImportAs::Itself, hours_later).await.unwrap();
+            import(store, &mut text.as_bytes(), ImportAs::Itself, None, hours_later).await.unwrap();
         };
         *slow.before_append.lock().unwrap() = Some(other.boxed());
         let error = import_text(&slow, &text, ImportAs::Itself).await.unwrap_err();
