@@ -325,6 +325,9 @@ async fn find_kept_candidates(
     let found = find_session(state, environment, word).await?;
     let root = PathBuf::from(&found.root);
     let (_, all) = compare_candidates(environment, state, &found).await?;
-    let kept = all.into_iter().filter(|candidate| candidate.state == CopyState::Kept);
-    Ok(kept.map(|candidate| KeptWork { session: candidate.session, root: root.clone() }).collect())
+    let mut kept = Vec::new();
+    for candidate in all.into_iter().filter(|candidate| candidate.state == CopyState::Kept) {
+        kept.push(KeptWork::new(state, candidate.session, root.clone()).await?);
+    }
+    Ok(kept)
 }

@@ -6,8 +6,8 @@ use journeyman_agent::isolation::{
     self as copies, CommitOptions, LandContext, LandOutcome, LandReport, LandRequest, UnverifiedPolicy,
 };
 use journeyman_agent::{AgentError, ChecksSetting, State, candidates};
-use journeyman_protocol::SessionId;
-use journeyman_store::StoreError;
+use journeyman_protocol::{Seq, SessionId};
+use journeyman_store::{Store as _, StoreError};
 use journeyman_workspace::{Workspace, WorkspaceError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,17 @@ pub struct KeptWork {
     pub session: SessionId,
     /// The root of its project.
     pub root: PathBuf,
+    /// The last entry of its log when it was found; `None` for a session that isn't in the log.
+    pub last: Option<Seq>,
+}
+
+impl KeptWork {
+    /// Finds the end of the log of a session whose work is kept.
+    pub(crate) async fn new(state: &StateDirs, session: SessionId, root: PathBuf) -> Result<Self, HostError> {
+        let found = state.store.find_sessions(session.as_str()).await.context("the session log")?;
+        let last = found.into_iter().find(|found| found.id == session).map(|found| found.last);
+        Ok(Self { session, root, last })
+    }
 }
 
 /// Finds the session that `word` names, or the only session of the current directory whose work is
@@ -50,12 +61,12 @@ pub async fn find_kept_work(
                 id = found.id
             )));
         }
-        return Ok(KeptWork { session: found.id, root: PathBuf::from(found.root) });
+        return Ok(KeptWork { session: found.id, root: PathBuf::from(found.root), last: Some(found.last) });
     }
     let here = find_root(environment, None)?;
     let copies = state.open_workspace(&here)?.copies().list().context("looking for copies")?;
     match copies.as_slice() {
-        [only] => Ok(KeptWork { session: only.session.clone(), root: here }),
+        [only] => KeptWork::new(state, only.session.clone(), here).await,
         [] => Err(HostError::usage("no session's work is kept in a copy of this directory")),
         several => Err(HostError::usage(format_args!(
             "the work of {} sessions is kept in copies of this directory; say which: {}",
@@ -76,7 +87,7 @@ fn find_orphaned_copy(
     let copies = state.open_workspace(&here)?.copies().list().context("looking for copies")?;
     let mut found = copies.into_iter().filter(|copy| copy.session.as_str().starts_with(word));
     Ok(match (found.next(), found.next()) {
-        (Some(only), None) => Some(KeptWork { session: only.session, root: here }),
+        (Some(only), None) => Some(KeptWork { session: only.session, root: here, last: None }),
         _ => None,
     })
 }
@@ -105,7 +116,7 @@ pub async fn open_land_context(
         asked.or_else(|| settings.config.checks.clone().map(ChecksSetting::Custom)).unwrap_or_default();
     let holder = holder_name(command);
     let project = ProjectContext::open(environment, state, &root, &settings.config, Vec::new(), holder)?;
-    Ok(project.land_context(checks))
+    Ok(LandContext { known_end: work.last, ..project.land_context(checks) })
 }
 
 /// Lands the copy of one session. With `prompts`, asks the person about hooks outside of the
@@ -250,14 +261,23 @@ fn check_copies_exist(workspace: &Workspace, sessions: &[SessionId]) -> Result<(
     }))
 }
 
-/// Converts "no such copy" into a usage error.
+/// Converts "no such copy" and "it has gone on" into usage errors.
 fn into_usage_error(error: AgentError) -> HostError {
     match error {
+        AgentError::Store(StoreError::Conflict { session, .. }) => gone_on_error(&session),
         AgentError::Workspace(
             error @ (WorkspaceError::UnknownCopy { .. } | WorkspaceError::AlreadyLanded { .. }),
         ) => HostError::usage(error),
         other => other.into(),
     }
+}
+
+/// Returns the error for a session that another process has worked on since the user looked at it.
+pub(crate) fn gone_on_error(session: &SessionId) -> HostError {
+    HostError::usage(format_args!(
+        "session {session} has gone on in another process meanwhile, and nothing was done; look at it again (jm show \
+         {session}) before you repeat the command"
+    ))
 }
 
 /// Refuses to delete a session while its work, or its candidates' work, is kept in a copy.

@@ -178,6 +178,7 @@ impl ProjectContext {
                 programs: Arc::clone(&self.programs),
             },
             committer: Some(self.committer.clone()),
+            known_end: None,
         }
     }
 }

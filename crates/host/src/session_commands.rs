@@ -13,7 +13,7 @@ use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import}
 use serde::Serialize;
 
 use crate::config::Environment;
-use crate::landing::check_no_kept_work;
+use crate::landing::{check_no_kept_work, gone_on_error};
 use crate::sessions::{SessionClaim, find_session, new_session_id};
 use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
@@ -209,12 +209,16 @@ async fn find_remaining_root(
 /// Removes a session and its agents from the log. Returns the number of the agents.
 ///
 /// # Errors
-/// [`HostError::Usage`] while another process works on the session, and for a session whose work is
-/// kept.
+/// [`HostError::Usage`] while another process works on the session, for one that has gone on since it
+/// was found, and for one whose work is kept.
 pub async fn delete_session(state: &StateDirs, session: &SessionSummary) -> Result<usize, HostError> {
     let SessionSummary { id, root, .. } = session;
     SessionClaim::hold(state, id, "delete", async {
-        // Another process may have kept work since the session was found to be deletable.
+        // A person may have been asked since it was found.
+        let found = state.store.find_sessions(id.as_str()).await.context("the session log")?;
+        if found.iter().any(|found| found.id == *id && found.last != session.last) {
+            return Err(gone_on_error(id));
+        }
         check_no_kept_work(state, id, Path::new(root)).await?;
         delete_with_agents(state, id).await
     })

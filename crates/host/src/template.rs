@@ -234,7 +234,14 @@ impl SessionTemplate {
     ) -> Result<DeliveredRun, HostError> {
         check_log_exists(&*self.project.store, report).await?;
         let mut report = (**report).clone();
-        let context = self.project.land_context(self.settings.checks.clone());
+        let mut context = self.project.land_context(self.settings.checks.clone());
+        if prompts.is_some() {
+            // Another process may go on with the session while the person is asked.
+            let found =
+                context.store.find_sessions(report.session.as_str()).await.context("the session log")?;
+            let found = found.into_iter().find(|found| found.id == report.session);
+            context.known_end = found.map(|found| found.last);
+        }
         let nothing = BTreeSet::new();
         let uncommitted = self.delivery.uncommitted.as_ref().unwrap_or(&nothing);
         let commit = self.confirm_commit(&report, prompts, stop).await?;

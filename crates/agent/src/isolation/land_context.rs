@@ -32,6 +32,9 @@ pub struct LandContext {
     pub proof: CheckRunner,
     /// The means of committing. Without a committer no commits are made.
     pub committer: Option<Committer>,
+    /// The last entry of the session's log that the user knows of, if they are asked: a session that
+    /// has gone on since is neither landed nor discarded.
+    pub known_end: Option<Seq>,
 }
 
 /// Returns the newest report of a session's runs, or `None` if no run has ended.

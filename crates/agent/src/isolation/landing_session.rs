@@ -53,6 +53,11 @@ impl<'a> LandingSession<'a> {
         let found = store.find_sessions(session.as_str()).await.map_err(AgentError::from);
         let summary = found.map(|found| found.into_iter().find(|found| found.id == *session));
         match summary {
+            Ok(Some(summary)) if context.known_end.is_some_and(|known| known != summary.last) => {
+                lease.release().await;
+                let (session, expected) = (session.clone(), context.known_end.unwrap_or_default());
+                Err(StoreError::Conflict { session, expected, found: summary.last }.into())
+            }
             Ok(Some(summary)) => Ok(Self { context, session, lease, summary }),
             Ok(None) => {
                 lease.release().await;

@@ -1,14 +1,21 @@
 use std::sync::Arc;
 
+use journeyman_agent::isolation::LandRequest;
 use journeyman_agent::{CutOffPolicy, Record};
-use journeyman_protocol::{Message, UnixMillis};
+use journeyman_git::CommitRefusal;
+use journeyman_protocol::{Message, RelPath, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::NewEntry;
-use journeyman_workspace::{CopyTools, IsolationTier};
+use journeyman_workspace::{Change, ChangeSet, CopyTools, ExpectedState, IsolationTier};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::landing::{
+    DiscardResult, KeptWork, discard_work, find_discardable, find_kept_work, land_with_prompts,
+    open_land_context,
+};
 use crate::resume::{ReopenOptions, Resumption};
-use crate::{DeliveryOptions, RunOptions};
+use crate::{Confirmations, DeliveryOptions, RunOptions};
 
 /// A project with a state directory, and one session in it.
 struct Bench {
@@ -45,7 +52,12 @@ impl Bench {
             tiers: &[IsolationTier::Copy],
             max_copied_files: usize::MAX,
         };
-        workspace.copies().create(&self.session, &means).unwrap().keep().unwrap();
+        let mut copy = workspace.copies().create(&self.session, &means).unwrap();
+        let (path, expected) = (RelPath::parse("new").unwrap(), ExpectedState::Absent);
+        let changes = vec![Change::Write { path, content: b"new\n".to_vec(), expected }];
+        let (session, description) = (self.session.clone(), None);
+        copy.workspace().apply(ChangeSet { call: None, session, description, changes }).unwrap();
+        copy.keep().unwrap();
     }
 
     async fn find_deletable(&self) -> Result<Vec<SessionSummary>, HostError> {
@@ -150,4 +162,69 @@ async fn the_settings_of_an_imported_session_hold_in_none_of_its_forks() {
     bench.state.store.append_and_set_status(&imported.id, last, vec![began], "unverified").await.unwrap();
     assert_eq!(bench.model_of_fork(&imported.id, None).await.as_deref(), Some("custom/own"));
     assert_eq!(bench.model_of_fork(&imported.id, Some("2")).await, None, "the import's own entries");
+}
+
+/// A person who lands unverified work, and goes on with its session before they say so.
+struct GoingOn<'a>(&'a Bench);
+
+impl Confirmations for GoingOn<'_> {
+    fn confirm_trust(&self, _: &Path, _: &[String], _: &[String]) -> std::io::Result<bool> {
+        unreachable!("the project has no configuration")
+    }
+
+    fn confirm_commit(&self, _: &CommitRefusal, _: &str) -> std::io::Result<bool> {
+        unreachable!("nothing is committed")
+    }
+
+    fn confirm_older_undo(&self, _: &SessionSummary, _: &SessionSummary) -> std::io::Result<bool> {
+        unreachable!("nothing is undone")
+    }
+
+    fn confirm_unverified(&self, _: &SessionId) -> std::io::Result<bool> {
+        let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
+        std::thread::scope(|scope| scope.spawn(|| runtime().block_on(self.0.go_on())).join()).unwrap();
+        Ok(true)
+    }
+}
+
+impl Bench {
+    /// Appends an entry to the session's log, as another process that works on it does.
+    async fn go_on(&self) {
+        let last = self.find(&self.session).await.last;
+        let record = Record::Snapshot { name: "x".to_owned(), at: last };
+        let (kind, payload) = (record.kind().to_owned(), serde_json::to_vec(&record).unwrap());
+        let entry = NewEntry { channel: None, kind, at: UnixMillis(2), payload };
+        self.state.store.append(&self.session, last, vec![entry]).await.unwrap();
+    }
+
+    async fn discard(&self, work: &KeptWork) -> Result<DiscardResult, HostError> {
+        discard_work(&self.environment, &self.state, work, None).await
+    }
+}
+
+#[tokio::test]
+async fn what_a_session_does_while_a_person_is_asked_is_not_decided_about() {
+    let bench = Bench::new().await;
+    bench.keep_work();
+    let id = bench.session.as_str();
+    let work = find_kept_work(&bench.state, &bench.environment, Some(id)).await.unwrap();
+    let context =
+        open_land_context(&bench.environment, &bench.state, &work, false, "land", None).await.unwrap();
+    let (request, stop) = (LandRequest::default(), CancellationToken::new());
+    let landed = land_with_prompts(&context, &bench.session, request, Some(&GoingOn(&bench)), &stop).await;
+    let discarded = bench.discard(&work).await;
+    for refused in [landed.map(drop), discarded.map(drop)] {
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("has gone on in another process"), "{refused}");
+    }
+    assert!(!bench.environment.cwd.join("new").exists());
+    let work = find_discardable(&bench.environment, &bench.state, Some(id)).await.unwrap();
+    assert_eq!(bench.discard(&work).await.unwrap(), DiscardResult::Files(1));
+
+    let found = bench.find_deletable().await.unwrap();
+    bench.go_on().await;
+    let refused = delete_session(&bench.state, &found[0]).await.unwrap_err().to_string();
+    assert!(refused.contains("has gone on in another process"), "{refused}");
+    let found = bench.find_deletable().await.unwrap();
+    delete_session(&bench.state, &found[0]).await.unwrap();
 }

@@ -60,6 +60,7 @@ fn context(bench: &Bench, checks: ChecksSetting) -> LandContext {
             programs: parts.programs,
         },
         committer: None,
+        known_end: None,
     }
 }
 
