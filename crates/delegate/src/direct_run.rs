@@ -93,6 +93,8 @@ impl DirectRun<'_> {
         stop: CancellationToken,
         watch: &mut (dyn FnMut(&DelegateEvent) + Send),
     ) -> Result<DirectEnd, DirectError> {
+        // A CLI that lingers after its end is stopped, and nothing else of the caller's.
+        let stop = stop.child_token();
         let settings = delegates.find(name)?;
         let program = delegates.find_program(settings)?;
         let access = CliAccess::from_environment(settings, delegates.host_environment(), false)?;

@@ -89,6 +89,20 @@ fn the_time_limit_of_a_run_beats_the_setting() {
 }
 
 #[test]
+fn one_that_lingers_after_its_end_is_stopped_and_nothing_else() {
+    if !journeyman_testkit::has_program_or_skip("/usr/bin/python3") {
+        return;
+    }
+    let installed = Installed::new(None);
+    let directory = tempfile::tempdir().unwrap();
+    let (prompt, stop) = ("linger", CancellationToken::new());
+    let run = DirectRun { prompt, directory: directory.path(), is_fresh: true, time_limit: None };
+    let end = block_on(run.run(&installed.delegates, "fake", stop.clone(), &mut |_| ())).unwrap();
+    assert_eq!((end.outcome.failure, end.end), (None, End::Cancelled));
+    assert!(!stop.is_cancelled(), "the caller's other work goes on");
+}
+
+#[test]
 fn much_output_is_no_reason_to_end_it() {
     if !journeyman_testkit::has_program_or_skip("/usr/bin/python3") {
         return;
