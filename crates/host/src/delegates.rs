@@ -127,7 +127,9 @@ impl ListedCli {
 pub fn create_task_directory(environment: &Environment) -> Result<FreshDirectory, HostError> {
     let records = task_records_directory(environment)?;
     let parent = environment.vars.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
-    FreshDirectory::create(parent, &records).context("making a fresh directory")
+    // CLIs name their files without links.
+    let parent = parent.canonicalize().context("making a fresh directory")?;
+    FreshDirectory::create(&parent, &records).context("making a fresh directory")
 }
 
 /// Removes temporary directories for low-risk tasks that killed processes left behind.

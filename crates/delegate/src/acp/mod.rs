@@ -17,7 +17,7 @@ use agent_client_protocol_schema::v1::{
     PromptResponse, Request, RequestId, RequestPermissionOutcome, RequestPermissionRequest,
     RequestPermissionResponse, Response, ResumeSessionRequest, SelectedPermissionOutcome,
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigValueId, SessionId, SessionNotification,
-    SessionUpdate, SetSessionConfigOptionRequest, StopReason, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    SessionUpdate, SetSessionConfigOptionRequest, StopReason, ToolCallUpdate, ToolCallUpdateFields,
 };
 use journeyman_protocol::Tokens;
 use serde::{Deserialize as _, Serialize};
@@ -277,9 +277,9 @@ impl AcpConversation {
             }
         };
         // Some agents report a tool for the first time when they ask for permission.
-        let events = self.tools.read(&request.tool_call);
-        let kind = self.tools.kind_of(&request.tool_call);
-        let outcome = choose_option(&request.options, self.allows_all || is_allowed_unconfined(kind));
+        let events = self.tools.read(&request.tool_call, &self.directory);
+        let allow = self.allows_all || self.tools.is_allowed_unconfined(&request.tool_call);
+        let outcome = choose_option(&request.options, allow);
         ConversationStep {
             events,
             reply: answer_line(id, Ok(RequestPermissionResponse::new(outcome))),
@@ -310,9 +310,9 @@ impl AcpConversation {
                     .locations(call.locations)
                     .raw_input(call.raw_input)
                     .raw_output(call.raw_output);
-                self.tools.read(&ToolCallUpdate::new(call.tool_call_id, fields))
+                self.tools.read(&ToolCallUpdate::new(call.tool_call_id, fields), &self.directory)
             }
-            SessionUpdate::ToolCallUpdate(update) => self.tools.read(&update),
+            SessionUpdate::ToolCallUpdate(update) => self.tools.read(&update, &self.directory),
             SessionUpdate::UsageUpdate(update) => {
                 let cost = update.cost.filter(|cost| cost.currency == "USD").map(|cost| cost.amount);
                 let cost = cost.filter(|amount| amount.is_finite() && *amount >= 0.0);
@@ -369,11 +369,6 @@ impl Conversation for AcpConversation {
         let exit = if self.progress.finished { None } else { exit };
         self.progress.end(exit, stderr)
     }
-}
-
-/// Returns true for tools that are allowed outside a sandbox: those that read and edit files.
-fn is_allowed_unconfined(kind: ToolKind) -> bool {
-    matches!(kind, ToolKind::Read | ToolKind::Edit | ToolKind::Search | ToolKind::Think)
 }
 
 /// Chooses one of the options of a permission request.

@@ -131,16 +131,27 @@ fn the_history_of_a_session_is_not_told_again() -> Result<(), DefinitionError> {
 #[test]
 fn permissions_are_given_where_nothing_can_come_of_it() -> Result<(), DefinitionError> {
     let cli = agent(None)?;
-    for (confined, kind, expected) in
-        [(true, "execute", "once"), (false, "execute", "no"), (false, "edit", "once"), (false, "fetch", "no")]
-    {
+    for (confined, kind, path, expected) in [
+        (true, "execute", "/work", "once"),
+        (true, "edit", "/home/me/.profile", "once"),
+        (false, "execute", "/work", "no"),
+        (false, "edit", "/work/a", "once"),
+        (false, "edit", "b", "once"),
+        (false, "edit", "/home/me/.profile", "no"),
+        (false, "edit", "/work/../home/me/.profile", "no"),
+        (false, "edit", "../home/me/.profile", "no"),
+        (false, "read", "/home/me/.netrc", "no"),
+        (false, "fetch", "/work", "no"),
+    ] {
         let mut client = Client::open(&cli, confined);
         let options = json!([
             { "optionId": "always", "name": "Always", "kind": "allow_always" },
             { "optionId": "once", "name": "Once", "kind": "allow_once" },
             { "optionId": "no", "name": "No", "kind": "reject_once" },
         ]);
-        let tool = json!({ "toolCallId": "t1", "title": "ls", "kind": kind, "status": "pending" });
+        let locations = json!([{ "path": "/work/c" }, { "path": path }]);
+        let mut tool = json!({ "toolCallId": "t1", "title": "ls", "kind": kind, "status": "pending" });
+        tool["locations"] = locations.clone();
         let params = json!({ "sessionId": "s-1", "options": options, "toolCall": tool });
         let method = "session/request_permission";
         let (events, answer) =
@@ -148,6 +159,17 @@ fn permissions_are_given_where_nothing_can_come_of_it() -> Result<(), Definition
         let outcome = json!({ "outcome": { "outcome": "selected", "optionId": expected } });
         assert_eq!(answer, json!({ "jsonrpc": "2.0", "id": "q", "result": outcome }), "{confined} {kind}");
         assert!(matches!(&*events, [DelegateEvent::ToolStart { .. }]), "{events:?}");
+
+        // What was told of the tool before counts, too.
+        let mut client = Client::open(&cli, confined);
+        client.update(&json!({
+            "sessionUpdate": "tool_call", "toolCallId": "t1", "title": "ls", "kind": kind, "locations": locations,
+        }));
+        tool["locations"] = json!([]);
+        let params = json!({ "sessionId": "s-1", "options": options, "toolCall": tool });
+        let (_, answer) =
+            client.receive(&json!({ "jsonrpc": "2.0", "id": "q", "method": method, "params": params }));
+        assert_eq!(answer["result"], outcome, "{confined} {kind} {path}");
     }
     Ok(())
 }

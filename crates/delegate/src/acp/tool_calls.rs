@@ -1,6 +1,7 @@
 //! Tool calls, which an agent reports in any number of updates with the changed fields.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::{Component, Path};
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
@@ -24,30 +25,39 @@ struct OpenTool {
     kind: ToolKind,
     /// The first file that the tool works on.
     path: Option<String>,
+    /// True if the tool works on a file outside of the directory.
+    leaves_directory: bool,
 }
 
 impl OpenTools {
-    /// Returns the kind of a tool in use.
-    pub(super) fn kind_of(&self, update: &ToolCallUpdate) -> ToolKind {
+    /// Returns true for a tool in use that is allowed outside a sandbox: one that reads and edits
+    /// files in the directory alone.
+    pub(super) fn is_allowed_unconfined(&self, update: &ToolCallUpdate) -> bool {
         let tool = self.0.get(clip_to_bytes(&update.tool_call_id.0, MAX_ID_OR_PATH_BYTES));
-        tool.map_or(ToolKind::Other, |tool| tool.kind)
+        tool.is_some_and(|tool| {
+            let kinds = [ToolKind::Read, ToolKind::Edit, ToolKind::Search, ToolKind::Think];
+            kinds.contains(&tool.kind) && !tool.leaves_directory
+        })
     }
 
-    /// Reads an update of a tool call.
-    pub(super) fn read(&mut self, update: &ToolCallUpdate) -> Vec<DelegateEvent> {
+    /// Reads an update of a tool call of an agent that works in a directory.
+    pub(super) fn read(&mut self, update: &ToolCallUpdate, directory: &Path) -> Vec<DelegateEvent> {
         let mut events = Vec::new();
         let id = clip(&update.tool_call_id.0, MAX_ID_OR_PATH_BYTES);
         let fields = &update.fields;
         let changed = changed_paths(fields);
+        let leaves_directory = paths_of(fields).any(|path| !lies_within(path, directory));
         let is_room = self.0.len() < MAX_OPEN_TOOLS;
         match self.0.get_mut(&id) {
             Some(tool) => {
                 tool.kind = fields.kind.unwrap_or(tool.kind);
                 tool.path = tool.path.take().or_else(|| changed.first().cloned());
+                tool.leaves_directory |= leaves_directory;
             }
             None if is_room => {
                 let kind = fields.kind.unwrap_or_default();
-                self.0.insert(id.clone(), OpenTool { kind, path: changed.first().cloned() });
+                let path = changed.first().cloned();
+                self.0.insert(id.clone(), OpenTool { kind, path, leaves_directory });
                 let title = one_line(fields.title.as_deref().unwrap_or_default());
                 let input = fields.raw_input.as_ref().map(summarize_input).filter(|input| !input.is_empty());
                 let name = fields.name.as_deref().map(one_line);
@@ -65,7 +75,7 @@ impl OpenTools {
             Some(ToolCallStatus::Failed) => true,
             _ => return events,
         };
-        let Some(OpenTool { kind, path }) = self.0.remove(&id) else { return events };
+        let Some(OpenTool { kind, path, .. }) = self.0.remove(&id) else { return events };
         events.push(DelegateEvent::ToolEnd { id, failed, output: format_tool_output(fields) });
         let paths: Vec<String> =
             changed.into_iter().chain(path).collect::<BTreeSet<_>>().into_iter().collect();
@@ -77,15 +87,23 @@ impl OpenTools {
     }
 }
 
-/// Returns the files that a tool works on.
+/// Returns the files that a tool works on, up to a bound.
 fn changed_paths(fields: &ToolCallUpdateFields) -> BTreeSet<String> {
+    let paths = paths_of(fields).take(MAX_CHANGED_PATHS);
+    paths.map(|path| clip(&path.to_string_lossy(), MAX_ID_OR_PATH_BYTES)).collect()
+}
+
+fn paths_of(fields: &ToolCallUpdateFields) -> impl Iterator<Item = &Path> {
     let diffs = fields.content.iter().flatten().filter_map(|content| match content {
-        ToolCallContent::Diff(diff) => Some(&diff.path),
+        ToolCallContent::Diff(diff) => Some(diff.path.as_path()),
         _ => None,
     });
-    let places = fields.locations.iter().flatten().map(|location| &location.path);
-    let paths = diffs.chain(places).take(MAX_CHANGED_PATHS);
-    paths.map(|path| clip(&path.to_string_lossy(), MAX_ID_OR_PATH_BYTES)).collect()
+    diffs.chain(fields.locations.iter().flatten().map(|location| location.path.as_path()))
+}
+
+fn lies_within(path: &Path, directory: &Path) -> bool {
+    (path.is_relative() || path.starts_with(directory))
+        && !path.components().any(|part| part == Component::ParentDir)
 }
 
 fn format_tool_output(fields: &ToolCallUpdateFields) -> String {
