@@ -89,6 +89,12 @@ impl NoteFile {
         let mut contents = self.read()?;
         let changed = change(&mut contents)?;
         let text = serde_json::to_string_pretty(&contents).context(shown())?;
+        if text.len() as u64 > MAX_NOTES_FILE_BYTES {
+            // Nothing reads a larger file, so no session could begin any more.
+            return Err(HostError::usage(format_args!(
+                "there are {MAX_NOTES_FILE_BYTES} bytes of notes already; jm memory remove takes some away"
+            )));
+        }
         replace_file(&self.path, &text).context(shown())?;
         Ok(changed)
     }
@@ -420,6 +426,19 @@ mod tests {
             notes.iter().map(|note| (note.id, note.accepted)).collect::<Vec<_>>(),
             [(second, true), (third, true)]
         );
+    }
+
+    #[test]
+    fn notes_that_nobody_could_read_any_more_are_not_written() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = NoteFile::in_directory(place.path());
+        // The longest notes, by their bytes in the file.
+        let text = |number: usize| format!("{number:04}{}", "\u{1}".repeat(MAX_NOTE_CHARS - 4));
+        let refused = (0..MAX_NOTES).find_map(|number| memory.add(&text(number), None, false).err()).unwrap();
+        assert!(refused.to_string().contains("jm memory remove"), "{refused}");
+        let notes = memory.notes().unwrap();
+        memory.remove(notes[0].id).unwrap();
+        memory.add("a short one", None, true).unwrap();
     }
 
     #[test]
