@@ -51,8 +51,10 @@ pub(super) fn print_report(report: &CommandReport, args: &ExecArgs) -> Result<()
     if let Some(error) = report.error() {
         lines.push(format!("{} {error}", paint.red("error:")));
     }
-    // Paths and hosts are untrusted text; the colours are added only for a terminal.
-    std::io::stderr().write_all(format!("{}\n", lines.join("\n")).as_bytes()).context("standard error")
+    // Paths and hosts are untrusted text; the colours are added only for a terminal. The exit code
+    // stays the command's own if nobody reads this.
+    std::io::stderr().write_all(format!("{}\n", lines.join("\n")).as_bytes()).ok();
+    Ok(())
 }
 
 fn describe_change(change: &FileChange) -> String {

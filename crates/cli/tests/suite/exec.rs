@@ -42,6 +42,21 @@ fn streams_and_exit_code_are_the_commands_own() {
 }
 
 #[test]
+fn the_exit_code_stays_the_commands_own_if_nobody_reads_the_report() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    for code in ["0", "7"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = house.jm(&["exec", "--", "sh", "-c", &format!("exit {code}")]).command();
+        let status = command.stderr(writer).status().unwrap();
+        assert_eq!(status.code().map(|code| code.to_string()).as_deref(), Some(code));
+    }
+}
+
+#[test]
 fn what_became_of_it_has_a_code_of_its_own() {
     if !needs_sandbox() {
         return;
