@@ -12,6 +12,7 @@ use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, Work
 use crate::config::Environment;
 use crate::events::read_events;
 use crate::format::printable;
+use crate::landing::gone_on_error;
 use crate::root::find_root;
 use crate::sessions::{SessionClaim, describe_session, find_session, list_user_sessions};
 use crate::state::StateDirs;
@@ -69,43 +70,67 @@ pub async fn undo_session(
     let is_named = word.is_some();
     let Some(session) = session.filter(|session| is_named || !has_later_change(&workspace, session)) else {
         // The journal also has the changes of `jm apply`, under an id of its own.
-        let undone = undo_to_target(&workspace, UndoTarget::LastRun, RecoveredCalls::default())?;
+        let undone = undo_last_run(state, &workspace, None, RecoveredCalls::default()).await?;
         return Ok(Some(undone.with_sessions(state).await.with_commits(state).await));
     };
+    let mut agreed = None;
     if !is_named {
         check_not_in_copy(&workspace, &session.id)?;
         if let Some(prompts) = prompts
-            && !confirm_older_undo(state, &workspace, &session, prompts).await?
+            && let Some(older) = find_older_undo(state, &workspace, &session).await?
         {
-            return Ok(None);
+            if !prompts.confirm_older_undo(&session, &older).context("asking")? {
+                return Ok(None);
+            }
+            agreed = Some(older.id);
         }
     }
     let claim = SessionClaim::take(state, &session.id, "undo").await?;
-    let undone = undo_claimed(state, &workspace, &session.id, is_named).await;
+    let undone = undo_claimed(state, &workspace, &session.id, is_named, agreed.as_ref()).await;
     claim.release().await;
     // A session whose work is in a copy may have landed some before.
     let undone = undone.or_else(|error| check_not_in_copy(&workspace, &session.id).and(Err(error)))?;
     Ok(Some(undone.with_sessions(state).await.with_commits(state).await))
 }
 
-/// Asks about undoing an earlier session if the newest changed nothing. Returns false if the person
-/// declines.
-async fn confirm_older_undo(
+/// Returns the earlier session whose changes would be taken back because the newest changed nothing.
+async fn find_older_undo(
     state: &StateDirs,
     workspace: &Workspace,
     newest: &SessionSummary,
-    prompts: &dyn Confirmations,
-) -> Result<bool, HostError> {
+) -> Result<Option<SessionSummary>, HostError> {
     // The undo reports damage. Interrupted calls are undone first.
-    let Ok(Some(older)) = workspace.history().newest_undoable_session() else { return Ok(true) };
+    let Ok(Some(older)) = workspace.history().newest_undoable_session() else { return Ok(None) };
     let cut_off = workspace.recovery().cut_off_calls(&newest.id).is_ok_and(|calls| !calls.is_empty());
     if older == newest.id || cut_off {
-        return Ok(true);
+        return Ok(None);
     }
-    let found = state.store.find_sessions(older.as_str()).await.context("the session log")?;
-    match found.first() {
-        Some(older) => prompts.confirm_older_undo(newest, older).context("asking"),
-        None => Ok(true),
+    find_session_by_id(state, &older).await
+}
+
+async fn find_session_by_id(state: &StateDirs, id: &SessionId) -> Result<Option<SessionSummary>, HostError> {
+    let found = state.store.find_sessions(id.as_str()).await.context("the session log")?;
+    Ok(found.into_iter().find(|found| found.id == *id))
+}
+
+/// Undoes the newest run that changed something, while its session is claimed. If the person has
+/// `agreed` to a session, no other is undone.
+async fn undo_last_run(
+    state: &StateDirs,
+    workspace: &Workspace,
+    agreed: Option<&SessionId>,
+    recovered: RecoveredCalls,
+) -> Result<UndoResult, HostError> {
+    let newest = workspace.history().newest_undoable_session().context("undo")?;
+    let Some(newest) = newest else { return undo_to_target(workspace, UndoTarget::LastRun, recovered) };
+    if agreed.is_some_and(|agreed| *agreed != newest) {
+        return Err(gone_on_error(&newest));
+    }
+    let undo = async { undo_to_target(workspace, UndoTarget::Session(newest.clone()), recovered) };
+    match find_session_by_id(state, &newest).await? {
+        Some(session) => SessionClaim::hold(state, &session.id, "undo", undo).await,
+        // `jm apply` is no session.
+        None => undo.await,
     }
 }
 
@@ -256,21 +281,17 @@ async fn undo_claimed(
     workspace: &Workspace,
     session: &SessionId,
     is_named: bool,
+    agreed: Option<&SessionId>,
 ) -> Result<UndoResult, HostError> {
     let recovered = recover_session(state, workspace, session).await?;
+    // The journal may not know the newest run any more, but the log does.
+    let is_damaged =
+        matches!(workspace.history().newest_undoable_session(), Err(WorkspaceError::HistoryDamaged { .. }));
     // Interrupted calls of the newest session are undone first.
-    let target = if is_named || !recovered.restored.is_empty() {
-        UndoTarget::Session(session.clone())
-    } else {
-        UndoTarget::LastRun
-    };
-    match workspace.history().newest_undoable_session() {
-        // The journal doesn't know the newest run any more, but the log does.
-        Err(WorkspaceError::HistoryDamaged { .. }) if target == UndoTarget::LastRun => {
-            undo_to_target(workspace, UndoTarget::Session(session.clone()), recovered)
-        }
-        _ => undo_to_target(workspace, target, recovered),
+    if is_named || is_damaged || !recovered.restored.is_empty() {
+        return undo_to_target(workspace, UndoTarget::Session(session.clone()), recovered);
     }
+    undo_last_run(state, workspace, agreed, recovered).await
 }
 
 /// The result of settling calls that were cut off.

@@ -15,6 +15,7 @@ use crate::landing::{
     open_land_context,
 };
 use crate::resume::{ReopenOptions, Resumption};
+use crate::undo::{UndoResult, undo_session};
 use crate::{Confirmations, DeliveryOptions, RunOptions};
 
 /// A project with a state directory, and one session in it.
@@ -164,7 +165,7 @@ async fn the_settings_of_an_imported_session_hold_in_none_of_its_forks() {
     assert_eq!(bench.model_of_fork(&imported.id, Some("2")).await, None, "the import's own entries");
 }
 
-/// A person who lands unverified work, and goes on with its session before they say so.
+/// A person who says yes after another process has worked in the project.
 struct GoingOn<'a>(&'a Bench);
 
 impl Confirmations for GoingOn<'_> {
@@ -177,7 +178,8 @@ impl Confirmations for GoingOn<'_> {
     }
 
     fn confirm_older_undo(&self, _: &SessionSummary, _: &SessionSummary) -> std::io::Result<bool> {
-        unreachable!("nothing is undone")
+        self.0.change("newer", &SessionId::new(UnixMillis(now().0 + 1_000), 1));
+        Ok(true)
     }
 
     fn confirm_unverified(&self, _: &SessionId) -> std::io::Result<bool> {
@@ -227,4 +229,40 @@ async fn what_a_session_does_while_a_person_is_asked_is_not_decided_about() {
     assert!(refused.contains("has gone on in another process"), "{refused}");
     let found = bench.find_deletable().await.unwrap();
     delete_session(&bench.state, &found[0]).await.unwrap();
+}
+
+impl Bench {
+    /// Makes a new file in the project, as a change of a session.
+    fn change(&self, name: &str, session: &SessionId) {
+        let workspace = self.state.open_workspace(&self.environment.cwd).unwrap();
+        let (path, expected) = (RelPath::parse(name).unwrap(), ExpectedState::Absent);
+        let changes = vec![Change::Write { path, content: b"x\n".to_vec(), expected }];
+        let (session, description) = (session.clone(), None);
+        workspace.apply(ChangeSet { call: None, session, description, changes }).unwrap();
+    }
+
+    async fn undo(&self, prompts: Option<&dyn Confirmations>) -> Result<Option<UndoResult>, HostError> {
+        undo_session(&self.environment, &self.state, None, None, prompts).await
+    }
+}
+
+#[tokio::test]
+async fn an_older_run_is_not_undone_while_it_runs_or_in_place_of_another() {
+    let bench = Bench::new().await;
+    let (root, older) = (bench.environment.cwd.display().to_string(), SessionId::new(UnixMillis(1_000), 1));
+    bench.state.store.create(&older, &root, "older", UnixMillis(1_000)).await.unwrap();
+    bench.change("older", &older);
+    let there = |name: &str| bench.environment.cwd.join(name).exists();
+
+    bench.state.store.acquire_lease(&older, "another process", now(), 60_000).await.unwrap();
+    let refused = bench.undo(None).await.unwrap_err().to_string();
+    assert!(refused.contains("still running: another process") && there("older"), "{refused}");
+    bench.state.store.release_lease(&older, "another process").await.unwrap();
+
+    let refused = bench.undo(Some(&GoingOn(&bench))).await.unwrap_err().to_string();
+    assert!(refused.contains("has gone on in another process"), "{refused}");
+    assert!(there("older") && there("newer"));
+    bench.undo(None).await.unwrap();
+    bench.undo(None).await.unwrap();
+    assert!(!there("older") && !there("newer"));
 }
