@@ -209,8 +209,8 @@ async fn find_remaining_root(
 /// Removes a session and its agents from the log. Returns the number of the agents.
 ///
 /// # Errors
-/// [`HostError::Usage`] while another process works on the session, for one that has gone on since it
-/// was found, and for one whose work is kept.
+/// [`HostError::Usage`] while another process works on the session, for one that has gone on since
+/// it was found, and for one whose work is kept.
 pub async fn delete_session(state: &StateDirs, session: &SessionSummary) -> Result<usize, HostError> {
     let SessionSummary { id, root, .. } = session;
     SessionClaim::hold(state, id, "delete", async {

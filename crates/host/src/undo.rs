@@ -93,7 +93,7 @@ pub async fn undo_session(
     Ok(Some(undone.with_sessions(state).await.with_commits(state).await))
 }
 
-/// Returns the earlier session whose changes would be taken back because the newest changed nothing.
+/// Returns the earlier session whose changes would go back because the newest changed nothing.
 async fn find_older_undo(
     state: &StateDirs,
     workspace: &Workspace,

@@ -225,8 +225,8 @@ async fn write_and_link(
 /// Adds an exported session and its member sessions to a store, all or nothing, and returns their
 /// ids. The entries keep their sequence numbers and times. The sessions have no lease afterwards.
 ///
-/// During the import, lists show the sessions with [`SESSION_STATUS_IMPORTING`], and afterwards with
-/// `status`, or the exported ones if there is none. `source` is read in this thread.
+/// During the import, lists show the sessions with [`SESSION_STATUS_IMPORTING`], and afterwards
+/// with `status`, or the exported ones if there is none. `source` is read in this thread.
 ///
 /// # Errors
 /// [`StoreError::BadExport`] with the line, also when lines are missing at the end;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Event, RunReport, Seq, SessionId};
-use journeyman_store::Store;
+use journeyman_store::{SessionSummary, Store, StoreError};
 
 use super::Isolation;
 use super::check_runner::CheckRunner;
@@ -32,9 +32,27 @@ pub struct LandContext {
     pub proof: CheckRunner,
     /// The means of committing. Without a committer no commits are made.
     pub committer: Option<Committer>,
-    /// The last entry of the session's log that the user knows of, if they are asked: a session that
-    /// has gone on since is neither landed nor discarded.
+    /// The last entry of the session's log that the user knows of, if they are asked: a session
+    /// that has gone on since is neither landed nor discarded.
     pub known_end: Option<Seq>,
+}
+
+impl LandContext {
+    /// Returns the session among those that were found, if it ends as the user knows it.
+    pub(super) fn select_session(
+        &self,
+        session: &SessionId,
+        found: Vec<SessionSummary>,
+    ) -> Result<SessionSummary, StoreError> {
+        let summary = found.into_iter().find(|found| found.id == *session);
+        let summary = summary.ok_or_else(|| StoreError::UnknownSession { session: session.clone() })?;
+        match self.known_end {
+            Some(expected) if expected != summary.last => {
+                Err(StoreError::Conflict { session: session.clone(), expected, found: summary.last })
+            }
+            _ => Ok(summary),
+        }
+    }
 }
 
 /// Returns the newest report of a session's runs, or `None` if no run has ended.

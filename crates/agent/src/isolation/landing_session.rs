@@ -7,7 +7,7 @@ use journeyman_protocol::{
     CommitReport, CopyState, Envelope, Event, Evidence, FileChange, FileConflict, RelPath, RunOutcome,
     RunReport, SessionId,
 };
-use journeyman_store::{SessionSummary, StoreError};
+use journeyman_store::SessionSummary;
 use journeyman_verify::OverallOutcome;
 use journeyman_workspace::{
     CopyChanges, DiffStat, IsolationTier, LandOptions, LandingReport, OnConflict, WorkspaceError,
@@ -50,22 +50,12 @@ impl<'a> LandingSession<'a> {
         let LandContext { store, clock, holder, .. } = context;
         let lease = Lease::new(Arc::clone(store), session.clone(), holder.clone(), clock.clone());
         lease.acquire().await?;
-        let found = store.find_sessions(session.as_str()).await.map_err(AgentError::from);
-        let summary = found.map(|found| found.into_iter().find(|found| found.id == *session));
-        match summary {
-            Ok(Some(summary)) if context.known_end.is_some_and(|known| known != summary.last) => {
-                lease.release().await;
-                let (session, expected) = (session.clone(), context.known_end.unwrap_or_default());
-                Err(StoreError::Conflict { session, expected, found: summary.last }.into())
-            }
-            Ok(Some(summary)) => Ok(Self { context, session, lease, summary }),
-            Ok(None) => {
-                lease.release().await;
-                Err(StoreError::UnknownSession { session: session.clone() }.into())
-            }
+        let found = store.find_sessions(session.as_str()).await;
+        match found.and_then(|found| context.select_session(session, found)) {
+            Ok(summary) => Ok(Self { context, session, lease, summary }),
             Err(error) => {
                 lease.release().await;
-                Err(error)
+                Err(error.into())
             }
         }
     }
