@@ -25,8 +25,8 @@ use crate::verification::{
     task_end_for_verdict,
 };
 
-/// Maximum repetitions of passed checks because the user's tree changed while they ran, or because
-/// they changed the tree themselves. Landing compares the trees again.
+/// Maximum repetitions of passed checks because the tree changed while they ran or before their
+/// verdict, or because they changed the tree themselves. Landing compares the trees again.
 const MAX_REPEATED_ROUNDS: usize = 2;
 
 /// The verdict of the original tests on a change whose checks passed.
@@ -56,9 +56,31 @@ pub(super) struct TurnVerification<'a> {
 }
 
 impl TurnVerification<'_> {
-    /// Verifies the changes. `Some` ends the task. `None` means that failures were fed back to the
-    /// model, or that the user stopped the checks.
+    /// Verifies the changes, and repeats that if files changed after the checks that passed, such
+    /// as while the strength of the tests was measured. `Some` ends the task. `None` means that
+    /// failures were fed back to the model, or that the user stopped the checks.
     pub(super) async fn run(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
+        let mut again = 0;
+        loop {
+            let mut tested = Vec::new();
+            let Some(end) = self.run_once(&mut tested, stop).await? else { return Ok(None) };
+            if end.outcome != RunOutcome::Verified {
+                return Ok(Some(end));
+            }
+            let changed = self.find_changes_since(tested).await?;
+            if changed.is_empty() || again >= MAX_REPEATED_ROUNDS {
+                return Ok(Some(downgrade_for_later_changes(end, &changed)));
+            }
+            again += 1;
+        }
+    }
+
+    /// Verifies the changes once, and stores in `tested` the changes that the last checks ran on.
+    async fn run_once(
+        &mut self,
+        tested: &mut Vec<ChangedContent>,
+        stop: &CancellationToken,
+    ) -> Result<Option<TaskEnd>, AgentError> {
         self.refresh_copy().await?;
         let changes = self.checkpoints.unverified_changes(self.cx).await?;
         if changes.is_empty() {
@@ -73,7 +95,7 @@ impl TurnVerification<'_> {
                 "finished; no check was found in the project, so nothing verified it (name one with --check)";
             return self.unchecked_task_end(why).await;
         }
-        let Some((evidence, rewritten)) = self.run_rounds(stop).await? else { return Ok(None) };
+        let Some((evidence, rewritten)) = self.run_rounds(tested, stop).await? else { return Ok(None) };
         let contents = self.checkpoints.changed_contents(self.cx).await?;
         self.verification.check_honesty(self.cx, contents.clone()).await?;
         let verdict = overall_outcome(&evidence);
@@ -214,9 +236,10 @@ impl TurnVerification<'_> {
     /// Runs the checks, and repeats passed checks if they or the user changed the tree while they
     /// ran, so that the verified state is the state to land. Linters fix once what they can.
     /// Returns the evidence of the last round, and the files that its checks changed; `None` if the
-    /// user stopped the checks.
+    /// user stopped the checks. Stores in `tested` the changes that the last round ran on.
     async fn run_rounds(
         &mut self,
+        tested: &mut Vec<ChangedContent>,
         stop: &CancellationToken,
     ) -> Result<Option<(Vec<Evidence>, Vec<RelPath>)>, AgentError> {
         let (mut again, mut has_repaired) = (0, false);
@@ -225,8 +248,8 @@ impl TurnVerification<'_> {
             self.cx
                 .transcript
                 .record(Record::Counters(TaskCounters { rounds, ..self.cx.transcript.state().counters }));
-            let contents = self.checkpoints.changed_contents(self.cx).await?;
-            let mut change = TaskChange::new(self.checkpoints.compared_checkpoint(), contents);
+            *tested = self.checkpoints.changed_contents(self.cx).await?;
+            let mut change = TaskChange::new(self.checkpoints.compared_checkpoint(), tested.clone());
             let evidence = self.verification.run_checks(self.cx, self.approvals, &mut change, stop).await?;
             if stop.is_cancelled() {
                 break;
@@ -259,6 +282,21 @@ impl TurnVerification<'_> {
         }
         self.cx.transcript.flush().await?;
         Ok(None)
+    }
+
+    /// Returns the files that differ from the changes that checks ran on, without those that checks
+    /// made.
+    async fn find_changes_since(&self, tested: Vec<ChangedContent>) -> Result<Vec<RelPath>, AgentError> {
+        let now = self.checkpoints.changed_contents(self.cx).await?;
+        let (mut differing, later): (Vec<_>, Vec<_>) = (
+            tested.iter().filter(|one| !now.contains(one)).map(|one| one.path.clone()).collect(),
+            now.iter().filter(|one| !tested.contains(one)).map(|one| one.path.clone()).collect(),
+        );
+        differing.extend(later);
+        differing.sort();
+        differing.dedup();
+        differing.retain(|path| !self.verification.was_made_by_checks(path));
+        Ok(differing)
     }
 
     async fn refresh_copy(&mut self) -> Result<RefreshOutcome, AgentError> {
@@ -299,17 +337,32 @@ fn downgrade_for_rewrites(end: TaskEnd, rewritten: &[RelPath]) -> TaskEnd {
     if end.outcome != RunOutcome::Verified || rewritten.is_empty() {
         return end;
     }
-    let named: Vec<String> = rewritten.iter().take(MAX_NAMED_FILES).map(ToString::to_string).collect();
-    let more = match rewritten.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let named = named.join(", ");
+    let named = name_files(rewritten);
     let why = format!(
-        "finished, but not verified: checks pass and change {named}{more} whenever they run, so none ran on the \
+        "finished, but not verified: checks pass and change {named} whenever they run, so none ran on the \
          files that are left; have git ignore what they write, or let them write elsewhere"
     );
     TaskEnd::new(RunOutcome::Unverified, why)
+}
+
+/// Turns a verified end into an unverified one if files changed after the checks whenever these
+/// ran.
+fn downgrade_for_later_changes(end: TaskEnd, changed: &[RelPath]) -> TaskEnd {
+    if changed.is_empty() {
+        return end;
+    }
+    let why =
+        format!("finished, but not verified: checks passed, and {} changed after them", name_files(changed));
+    TaskEnd::new(RunOutcome::Unverified, why)
+}
+
+/// Names a few files, and counts the rest.
+fn name_files(paths: &[RelPath]) -> String {
+    let named: Vec<String> = paths.iter().take(MAX_NAMED_FILES).map(ToString::to_string).collect();
+    match paths.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
 }
 
 #[cfg(test)]

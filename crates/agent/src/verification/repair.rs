@@ -61,6 +61,11 @@ impl Verification {
         std::mem::take(&mut self.rewritten)
     }
 
+    /// Returns true for a file that checks of this task made.
+    pub(crate) fn was_made_by_checks(&self, path: &RelPath) -> bool {
+        self.made_by_checks.contains(path)
+    }
+
     /// Records the changes of checks to the session's tree.
     pub(super) fn record_rewritten(&mut self, changes: Vec<FileChange>) {
         for change in changes {

@@ -161,6 +161,39 @@ async fn checks_that_change_the_tree_whenever_they_run_verify_nothing() {
 }
 
 #[tokio::test]
+async fn an_edit_after_the_checks_is_checked_as_well() {
+    // The script runs once more in a copy, with the original test, and plays the user meanwhile.
+    for (edit, outcome, said, runs) in [
+        ("echo edited >", RunOutcome::Verified, "verified by", 2),
+        ("echo again >>", RunOutcome::Unverified, "a.rs changed after them", 1 + MAX_REPEATED_ROUNDS),
+        ("rm -f test_b.py; echo >", RunOutcome::Verified, "verified by", 2),
+    ] {
+        let before = [("a.rs", "one\n"), ("test_a.py", "def test_a(): pass\n"), ("test_b.py", "")];
+        let mut test = TestContext::new(&before).await;
+        let root = test.root.display().to_string();
+        test.write("check.sh", &format!("[ \"$PWD\" = {root} ] || {{ cd {root}; {edit} a.rs; }}\n"));
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+        test.write("a.rs", "two\n");
+        test.write("test_a.py", "def test_a(): pass\n\ndef test_more(): pass\n");
+        let end = verify(&mut test, only("sh check.sh")).await.unwrap();
+        assert_eq!(end.outcome, outcome, "{edit}: {}", end.summary);
+        assert!(end.summary.contains(said), "{edit}: {}", end.summary);
+        let trees: Vec<_> = test
+            .events()
+            .await
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::CheckResult { evidence } if !evidence.original_tests => evidence.tree,
+                _ => None,
+            })
+            .collect();
+        assert_eq!(trees.len(), runs, "{edit}");
+        let now = test.cx.workspace.history().tree_hash().unwrap();
+        assert_eq!(trees.last() == Some(&now), outcome == RunOutcome::Verified, "{edit}");
+    }
+}
+
+#[tokio::test]
 async fn what_blocked_checks_need_is_not_fetched_unasked() {
     if !has_program_or_skip("npm") {
         return;
