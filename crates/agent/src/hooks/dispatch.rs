@@ -347,15 +347,15 @@ impl HookDispatch {
 
     /// Runs the hooks on a person's messages and pinned texts before the session takes them.
     /// Returns the accepted messages, the hooks' context, and the error of the last refused
-    /// message.
+    /// message; `None` if the session closes meanwhile, so that the messages have to stay queued.
     pub(crate) async fn screen_messages(
         &mut self,
         cx: &mut SessionContext,
         mut review: ChangeReview<'_>,
         waiting: Vec<QueuedMessage>,
-    ) -> (Vec<QueuedMessage>, Vec<String>, Option<AgentError>) {
+    ) -> Option<(Vec<QueuedMessage>, Vec<String>, Option<AgentError>)> {
         if self.hooks.has_no_hook_at(HookEvent::Prompt) {
-            return (waiting, Vec::new(), None);
+            return Some((waiting, Vec::new(), None));
         }
         let (mut kept, mut context, mut denied) = (Vec::new(), Vec::new(), None);
         for queued in waiting {
@@ -372,6 +372,8 @@ impl HookDispatch {
                     context.extend(more);
                     kept.push(queued);
                 }
+                // The hook was cut off, and has refused nothing.
+                Err(_) if closing.is_cancelled() => return None,
                 Err(error) => {
                     cx.transcript.record(Record::Withdrawn { id: queued.id });
                     cx.transcript.emit_nonfatal_error(ErrorPhase::System, error.to_string());
@@ -381,7 +383,7 @@ impl HookDispatch {
                 }
             }
         }
-        (kept, context, denied)
+        Some((kept, context, denied))
     }
 
     /// Runs the hooks before the transcript is shortened. Returns the texts that they want to keep.
@@ -580,7 +582,7 @@ mod tests {
             pinned(5, "good"),
         ];
         let (cx, review) = test.review();
-        let (kept, _, denied) = hooks.screen_messages(cx, review, waiting).await;
+        let (kept, _, denied) = hooks.screen_messages(cx, review, waiting).await.unwrap();
         let kept: Vec<u64> = kept.iter().map(|queued| queued.id.0).collect();
         assert_eq!(kept, [1, 3, 5], "messages and pins of a person are screened");
         assert!(matches!(denied, Some(AgentError::HookDenied { event: HookEvent::Prompt, .. })));

@@ -47,7 +47,12 @@ impl IncomingMessages<'_> {
             self.supervision.observe_message(queued.kind, &queued.text);
         }
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
-        let (mut kept, more, _denied) = self.hooks.screen_messages(self.cx, review, waiting).await;
+        let Some((mut kept, more, _denied)) = self.hooks.screen_messages(self.cx, review, waiting).await
+        else {
+            self.cx.shared.release_queued();
+            self.hooks.keep_context(context);
+            return false;
+        };
         if spoke {
             self.cx.asks_question = is_question(&user_text(&kept));
         }
@@ -133,6 +138,21 @@ mod tests {
         assert!(take(&mut test, &mut hooks, QueuedSelection::All).await);
         let joined = Event::MessageJoined { text: "one".to_owned() };
         assert!(test.events().await.contains(&joined));
+    }
+
+    #[tokio::test]
+    async fn a_message_whose_screening_ends_with_the_session_stays_queued() {
+        let mut test = TestContext::new(&[]).await;
+        let category = journeyman_protocol::ReminderCategory::General;
+        test.inbox.accept(MessageKind::User, category, "and the tests?".to_owned()).await.unwrap();
+        let closing = test.cx.shared.closing.clone();
+        let hangs = HooksBuilder::new().on_prompt_async(move |_, _| {
+            closing.cancel();
+            Box::pin(std::future::pending())
+        });
+        let mut hooks = HookDispatch::new(hangs.build());
+        assert!(!take(&mut test, &mut hooks, QueuedSelection::All).await);
+        assert_eq!(test.reloaded_state().await.queue.len(), 1, "no hook has refused it");
     }
 
     #[tokio::test]

@@ -101,7 +101,11 @@ impl TaskOpening<'_> {
         let mut context = self.hooks.run_session_start(self.cx, review).await;
         context.append(&mut self.hooks.take_context());
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
-        let (mut kept, more, denied) = self.hooks.screen_messages(self.cx, review, waiting).await;
+        let ids = waiting.iter().map(|queued| queued.id).collect();
+        let Some((mut kept, more, denied)) = self.hooks.screen_messages(self.cx, review, waiting).await
+        else {
+            return TaskFirstMessage { left_queued: ids, ..TaskFirstMessage::default() };
+        };
         context.extend(more);
         if denied.is_some() && !kept.iter().any(|queued| queued.kind == MessageKind::User) {
             // Messages that no person sent, and context from hooks, are kept for the next task.
@@ -313,6 +317,24 @@ mod tests {
         open(&mut test, Hooks::none()).await.unwrap();
         let line = "Uncommitted changes from before the task: a.rs c.rs (deleted) new.rs (new)";
         assert!(test.last_text().contains(line), "{}", test.last_text());
+    }
+
+    #[tokio::test]
+    async fn a_message_whose_screening_ends_with_the_session_stays_queued() {
+        let mut test = TestContext::new(&[]).await;
+        let category = journeyman_protocol::ReminderCategory::General;
+        for text in ["add a test", "and another"] {
+            test.inbox.accept(MessageKind::User, category, text.to_owned()).await.unwrap();
+        }
+        let closing = test.cx.shared.closing.clone();
+        let hangs = HooksBuilder::new().on_prompt_async(move |_, _| {
+            closing.cancel();
+            Box::pin(std::future::pending())
+        });
+        open(&mut test, hangs.build()).await.unwrap();
+        let queue = test.reloaded_state().await.queue;
+        let texts: Vec<&str> = queue.iter().map(|queued| queued.text.as_str()).collect();
+        assert_eq!(texts, ["add a test", "and another"], "no hook has refused them");
     }
 
     #[tokio::test]
