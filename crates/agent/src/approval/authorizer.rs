@@ -197,15 +197,25 @@ fn runs_in_background(call: &ToolUse) -> bool {
     call.name != TASK_TOOL && call.input.get("background").and_then(serde_json::Value::as_bool) == Some(true)
 }
 
-/// Adds the real paths behind links to the files of a call: what is said about a file holds under
-/// each of its names.
+/// Adds the real paths behind links to the read and written files: a link to a guarded or hidden
+/// file is guarded or hidden too.
 fn add_link_targets(cx: &SessionContext, mut effects: Effects) -> Effects {
-    for paths in [&mut effects.reads, &mut effects.writes] {
-        let real = paths.iter().filter_map(|path| cx.workspace.canonicalize(path).ok());
-        let real: Vec<RelPath> = real.filter(|path| !paths.contains(path)).collect();
-        paths.extend(real);
-    }
+    effects.reads.extend(find_link_targets(cx, &effects.reads));
+    effects.writes.extend(find_link_targets(cx, &effects.writes));
     effects
+}
+
+/// Returns the real paths behind links that are not among `paths`.
+fn find_link_targets(cx: &SessionContext, paths: &[RelPath]) -> Vec<RelPath> {
+    let real = paths.iter().filter_map(|path| cx.workspace.canonicalize(path).ok());
+    real.filter(|path| !paths.contains(path)).collect()
+}
+
+/// Returns a file that an approved call would reach through a link and that it wasn't judged for,
+/// because the link was made since.
+pub(crate) fn find_unjudged_target(cx: &SessionContext, ready: &ApprovedCall) -> Option<RelPath> {
+    let Effects { reads, writes, .. } = &ready.effects;
+    find_link_targets(cx, reads).into_iter().chain(find_link_targets(cx, writes)).next()
 }
 
 /// Returns true if a hook may approve the call in place of a person: only if the mode asks, and no

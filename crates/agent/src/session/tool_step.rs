@@ -16,7 +16,7 @@ use crate::AgentError;
 use crate::agents::complete_task::{ALREADY_COMPLETE_TEXT, COMPLETE_TASK};
 use crate::approval::approvals::Approvals;
 use crate::approval::authorization::{ApprovedCall, Authorization};
-use crate::approval::authorizer::Authorizer;
+use crate::approval::authorizer::{Authorizer, find_unjudged_target};
 use crate::approval::call_diff::foresee_failure;
 use crate::approval::overlay_preview::{OverlayPreviews, finish_preview};
 use crate::calls::call_end::record_call_end;
@@ -153,23 +153,10 @@ impl ToolStep<'_> {
                     }
                 }
                 for mut one in next {
-                    if one.call.name == COMPLETE_TASK && self.cx.transcript.state().completed.is_some() {
-                        let finished = FinishedCall::without_output(CallState::Failed, ALREADY_COMPLETE_TEXT);
+                    if let Err(why) = self.prepare_start(&mut one).await {
+                        let finished = FinishedCall::without_output(CallState::Failed, why);
                         record_call_end(self.cx, &one.call, finished);
                         continue;
-                    }
-                    if one.preview.is_some() {
-                        match self.previews.mount_layer(self.cx).await {
-                            Ok(layer) => one.layer = Some(layer),
-                            Err(why) => {
-                                record_call_end(
-                                    self.cx,
-                                    &one.call,
-                                    FinishedCall::without_output(CallState::Failed, why),
-                                );
-                                continue;
-                            }
-                        }
                     }
                     let may_show = self.approvals.visible_file_filter(self.cx);
                     let execution = self.runner.prepare_call(self.cx, &one, may_show, &cancel);
@@ -201,6 +188,23 @@ impl ToolStep<'_> {
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Looks again at a call that is about to start, because earlier calls of the reply have run
+    /// since it was approved, and mounts its layer. The error is the reason not to start the call.
+    async fn prepare_start(&mut self, one: &mut ApprovedCall) -> Result<(), String> {
+        if one.call.name == COMPLETE_TASK && self.cx.transcript.state().completed.is_some() {
+            return Err(ALREADY_COMPLETE_TEXT.to_owned());
+        }
+        if let Some(target) = find_unjudged_target(self.cx, one) {
+            return Err(format!(
+                "not run: since the call was judged, its path has become a link to `{target}`; make the call again"
+            ));
+        }
+        if one.preview.is_some() {
+            one.layer = Some(self.previews.mount_layer(self.cx).await?);
+        }
+        Ok(())
     }
 
     /// Records on disk that calls are about to run, and records a checkpoint first if one of them

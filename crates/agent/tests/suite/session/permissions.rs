@@ -24,6 +24,7 @@ cases![
     always_holds_for_the_words_that_were_shown,
     a_log_that_was_taken_in_allows_nothing_that_reaches_outside,
     checks_are_judged_by_rules_too,
+    a_link_that_a_call_of_the_same_reply_makes_leads_nowhere_new,
 ];
 
 use Decision::{Allow, Ask, Deny};
@@ -354,5 +355,30 @@ async fn checks_are_judged_by_rules_too() {
         let told = Told::new([calls([("c1", "write_file", write("b.txt"))]), says("done")]);
         let report = bench.run(&told, settings(Mode::Edit, Approver::Nobody)).await;
         assert_eq!(report.outcome, outcome, "{decision}: {}", report.summary);
+    }
+}
+
+async fn a_link_that_a_call_of_the_same_reply_makes_leads_nowhere_new() {
+    if !confined().await {
+        return;
+    }
+    let mut bench = Bench::new(&[("secrets/key", "mine\n")])
+        .with_rules("[[rule]]\ndecision = 'deny'\npaths = ['secrets/**']\n");
+    // The rule doesn't see the name.
+    let link = r#"ln -s .envrc env; ln -s "$(printf secr; printf ets)" open"#;
+    let told = Told::new([
+        calls([
+            ("link", "run_command", json!({ "command": link })),
+            ("write", "write_file", json!({ "path": "env", "content": "new\n" })),
+            ("read", "read_file", json!({ "path": "open/key" })),
+        ]),
+        says("done"),
+    ]);
+    bench.run(&told, RunSettings { checks: ChecksSetting::Off, ..in_mode(Mode::Auto) }).await;
+    assert_eq!(bench.file(".envrc"), None, "nobody has allowed it");
+    for (id, target) in [("write", ".envrc"), ("read", "secrets/key")] {
+        let said = result(&told.requests()[1], id);
+        let expected = format!("its path has become a link to `{target}`; make the call again");
+        assert!(said.ends_with(&expected), "{said}");
     }
 }
