@@ -5,7 +5,7 @@ use std::sync::Arc;
 use journeyman_protocol::{Evidence, RelPath, SandboxNeeds, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_verify::{
-    Check, OverallOutcome, ProgramLookup, RunContext, RunLimits, overall_outcome, refused_evidence,
+    Check, OverallOutcome, ProgramLookup, Progress, RunContext, RunLimits, overall_outcome, refused_evidence,
 };
 use journeyman_workspace::{ListOptions, Workspace};
 use tokio_util::sync::CancellationToken;
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::AgentError;
 use crate::blocking::run_blocking;
 use crate::session::settings::ChecksSetting;
+use crate::verification::check_changes::CheckChanges;
 
 /// Maximum number of files that the search for checks visits.
 const MAX_VISITED_FILES: usize = 20_000;
@@ -34,7 +35,8 @@ pub struct CheckRunner {
 }
 
 impl CheckRunner {
-    /// Runs the checks in a tree. Without any check that could run, the tree is not proven.
+    /// Runs the checks in a tree. Without any check that could run, the tree is not proven. Adds
+    /// the files that the checks changed to `by_checks`.
     ///
     /// # Errors
     /// Errors of the tree, and failures of running the checks.
@@ -43,6 +45,7 @@ impl CheckRunner {
         workspace: &Arc<Workspace>,
         session: &SessionId,
         changed: Vec<RelPath>,
+        by_checks: &mut CheckChanges,
         stop: &CancellationToken,
     ) -> Result<(OverallOutcome, Vec<Evidence>), AgentError> {
         let checks = self.find_checks(workspace, changed).await?;
@@ -64,7 +67,15 @@ impl CheckRunner {
             limits: RunLimits::default(),
             caches: None,
         };
-        let evidence = journeyman_verify::run_checks(&checks, &context, stop.clone(), &mut |_| {}).await?;
+        let mut observer = |step| match step {
+            Progress::Changed { changes } => by_checks.record(changes),
+            // What was put back isn't all that the command did.
+            Progress::GuardViolated { violations, .. } => {
+                violations.into_iter().for_each(|one| by_checks.record_rewritten(one.path));
+            }
+            _ => {}
+        };
+        let evidence = journeyman_verify::run_checks(&checks, &context, stop.clone(), &mut observer).await?;
         Ok((overall_outcome(&evidence), evidence))
     }
 

@@ -15,6 +15,9 @@ use journeyman_workspace::{
 use tokio_util::sync::CancellationToken;
 
 use super::commit::{BranchOutcome, CommitPlan, Committer};
+use super::landing_reports::{
+    conflict_report, conflicts_of, describe_file_count, list_paths, unproven_report,
+};
 use super::{
     CommitOptions, Isolation, LandContext, LandOutcome, LandReport, LandRequest, UnverifiedPolicy, WorkCopy,
     commit, copy_report, load_last_report,
@@ -23,6 +26,8 @@ use crate::AgentError;
 use crate::blocking::run_blocking;
 use crate::recovery::lease::Lease;
 use crate::transcript::log::{Log, SubscriberBufferLimits, load_events};
+use crate::transcript::record::status_of;
+use crate::verification::check_changes::CheckChanges;
 
 /// Maximum bytes of diff in a report, as in the report of a run.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
@@ -124,6 +129,9 @@ impl<'a> LandingSession<'a> {
         stop: &CancellationToken,
     ) -> Result<PreparedLanding, AgentError> {
         let mut proven = Vec::new();
+        // The copy may hold a merged result that failed, or whose checks were cut off.
+        let mut is_doubtful = self.summary.status == status_of(RunOutcome::Conflict);
+        let (mut by_checks, mut rewritten) = (CheckChanges::default(), Vec::new());
         for round in 0.. {
             let options =
                 LandOptions { on_conflict: request.on_conflict, dry_run: true, ..LandOptions::default() };
@@ -146,19 +154,30 @@ impl<'a> LandingSession<'a> {
             let settled = request.unverified == UnverifiedPolicy::Land || !looked.conflicts.is_empty();
             let apart = Arc::clone(copy);
             let as_checked = looked.merged.is_empty()
+                && !is_doubtful
                 && !run_blocking("comparing the project", move || apart.is_outdated()).await??;
             if as_checked || settled {
                 return Ok(PreparedLanding::Ready { changes, evidence: proven });
             }
             if round >= MAX_VERIFICATION_ROUNDS {
-                let summary =
-                    "not landed: your files changed again and again while the merged result was checked";
+                let summary = match rewritten.is_empty() {
+                    true => {
+                        "not landed: your files changed again and again while the merged result was checked"
+                            .to_owned()
+                    }
+                    false => format!(
+                        "not landed: checks pass and change {} whenever they run",
+                        list_paths(&rewritten)
+                    ),
+                };
                 let mut over =
                     LandReport::new(self.session, LandOutcome::Unproven, summary, copy.kept_report());
                 over.copy.merged = looked.merged;
                 return Ok(PreparedLanding::not_landed(over));
             }
-            let (verdict, evidence) = self.verify_merged(copy, &changes, stop).await?;
+            // Until the merged result has passed: a process that is killed leaves it in the copy.
+            self.set_status(RunOutcome::Conflict).await?;
+            let (verdict, evidence) = self.verify_merged(copy, &changes, &mut by_checks, stop).await?;
             if verdict != OverallOutcome::Passed {
                 return Ok(PreparedLanding::not_landed(unproven_report(
                     self.session,
@@ -169,6 +188,11 @@ impl<'a> LandingSession<'a> {
                 )));
             }
             proven = evidence;
+            rewritten = by_checks.take_rewritten();
+            is_doubtful = !rewritten.is_empty();
+            if !is_doubtful {
+                self.set_status(RunOutcome::Verified).await?;
+            }
             changes = read_changes(copy).await?;
         }
         Err(AgentError::Ended)
@@ -179,12 +203,13 @@ impl<'a> LandingSession<'a> {
         &self,
         copy: &Arc<WorkCopy>,
         changes: &CopyChanges,
+        by_checks: &mut CheckChanges,
         stop: &CancellationToken,
     ) -> Result<(OverallOutcome, Vec<Evidence>), AgentError> {
         let taking = Arc::clone(copy);
         run_blocking("taking over what changed in the project", move || taking.refresh()).await??;
         let changed = changes.files().into_iter().map(|change| change.path).collect();
-        self.context.proof.run(&copy.workspace(), self.session, changed, stop).await
+        self.context.proof.run(&copy.workspace(), self.session, changed, by_checks, stop).await
     }
 
     /// Returns the report of a dry run.
@@ -440,11 +465,15 @@ impl<'a> LandingSession<'a> {
         let (reason, conflicts) = (over.summary.clone(), over.copy.conflicts.clone());
         over.events = self.append_events(vec![Event::CopyKept { reason, conflicts }]).await?;
         if is_verified_status(&self.summary.status) {
-            let word = serde_json::to_value(RunOutcome::Conflict).ok();
-            let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
-            self.context.store.set_status(self.session, word, self.context.clock.now()).await?;
+            self.set_status(RunOutcome::Conflict).await?;
         }
         Ok(over)
+    }
+
+    /// Sets the status of the session in lists, by which the next landing knows what is verified.
+    async fn set_status(&self, outcome: RunOutcome) -> Result<(), AgentError> {
+        let now = self.context.clock.now();
+        Ok(self.context.store.set_status(self.session, &status_of(outcome), now).await?)
     }
 
     /// Keeps the copy of a run that changed something.
@@ -556,8 +585,7 @@ fn was_refused(landing: &LandingReport, request: &LandRequest) -> bool {
 /// Returns true if a session with this status in the log has work that checks passed on.
 #[must_use]
 pub fn is_verified_status(status: &str) -> bool {
-    let is = |outcome: RunOutcome| serde_json::to_value(outcome).is_ok_and(|word| word == status);
-    is(RunOutcome::Verified) || is(RunOutcome::Conflict)
+    [RunOutcome::Verified, RunOutcome::Conflict].into_iter().any(|outcome| status_of(outcome) == status)
 }
 
 /// Opens the copy of a session, and waits a short time if this process is still releasing it.
@@ -612,72 +640,6 @@ async fn retry_while_busy<T: Send + 'static>(
     }
 }
 
-fn conflicts_of(landing: &LandingReport) -> Vec<FileConflict> {
-    let each = landing.conflicts.iter();
-    each.map(|(path, reason)| FileConflict { path: path.clone(), reason: reason.clone() }).collect()
-}
-
-fn conflict_report(session: &SessionId, tier: IsolationTier, landing: &LandingReport) -> LandReport {
-    let contested = landing.conflicts.iter().map(|(path, _)| path);
-    let is_theirs = |path: &&RelPath| !landing.refused.contains(path) && !landing.too_large.contains(path);
-    let contested: Vec<RelPath> = contested.filter(is_theirs).cloned().collect();
-    let mut why = Vec::new();
-    if !landing.too_large.is_empty() {
-        why.push(format!("too large to be landed: {}", list_paths(&landing.too_large)));
-    }
-    if !landing.refused.is_empty() {
-        let names = list_paths(&landing.refused);
-        why.push(format!("a command in the copy made or changed {names}, which only you may land"));
-    }
-    if !contested.is_empty() {
-        why.push(format!("you changed {} too, in ways that don't go together", list_paths(&contested)));
-    }
-    let summary = format!("not landed: {}", why.join("; "));
-    let mut copy = copy_report(tier, CopyState::Kept);
-    copy.conflicts = conflicts_of(landing);
-    LandReport::new(session, LandOutcome::Conflicts, summary, copy)
-}
-
-fn unproven_report(
-    session: &SessionId,
-    copy: &WorkCopy,
-    merged: Vec<RelPath>,
-    verdict: OverallOutcome,
-    evidence: Vec<Evidence>,
-) -> LandReport {
-    let (end, how) = match verdict {
-        OverallOutcome::Failed => (LandOutcome::ChecksFail, "fails the checks"),
-        OverallOutcome::NothingRan | OverallOutcome::Passed => {
-            (LandOutcome::Unproven, "could not be checked")
-        }
-    };
-    let summary = match merged.is_empty() {
-        true => {
-            format!("not landed: your files changed since it was checked, and together with them it {how}")
-        }
-        false => {
-            format!("not landed: you changed {} too, and what came of merging {how}", list_paths(&merged))
-        }
-    };
-    let mut over = LandReport::new(session, end, summary, copy.kept_report());
-    (over.copy.merged, over.evidence) = (merged, evidence);
-    over
-}
-
 fn paths_of(changes: &[FileChange]) -> Vec<RelPath> {
     changes.iter().map(|change| change.path.clone()).collect()
-}
-
-/// Names a few files, and counts the rest.
-pub(super) fn list_paths(paths: &[RelPath]) -> String {
-    const MAX_NAMED_FILES: usize = 5;
-    let named: Vec<String> = paths.iter().take(MAX_NAMED_FILES).map(ToString::to_string).collect();
-    match paths.len().checked_sub(MAX_NAMED_FILES).filter(|more| *more > 0) {
-        Some(more) => format!("{} and {more} more", named.join(", ")),
-        None => named.join(", "),
-    }
-}
-
-fn describe_file_count(files: usize) -> String {
-    format!("{files} file{}", if files == 1 { "" } else { "s" })
 }

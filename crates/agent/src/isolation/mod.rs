@@ -21,6 +21,7 @@ pub(crate) mod copy_updates;
 mod land_context;
 mod land_request;
 mod landing;
+mod landing_reports;
 mod landing_session;
 mod planned_copy;
 

@@ -256,7 +256,7 @@ impl TurnVerification<'_> {
             }
             self.verification.replace_evidence(evidence.clone());
             self.supervision.observe_checks(&evidence);
-            let rewritten = self.verification.take_rewritten();
+            let rewritten = self.verification.changes_by_checks().take_rewritten();
             let passed = overall_outcome(&evidence) == OverallOutcome::Passed;
             if !passed {
                 let repaired = !std::mem::replace(&mut has_repaired, true)
@@ -286,7 +286,7 @@ impl TurnVerification<'_> {
 
     /// Returns the files that differ from the changes that checks ran on, without those that checks
     /// made.
-    async fn find_changes_since(&self, tested: Vec<ChangedContent>) -> Result<Vec<RelPath>, AgentError> {
+    async fn find_changes_since(&mut self, tested: Vec<ChangedContent>) -> Result<Vec<RelPath>, AgentError> {
         let now = self.checkpoints.changed_contents(self.cx).await?;
         let (mut differing, later): (Vec<_>, Vec<_>) = (
             tested.iter().filter(|one| !now.contains(one)).map(|one| one.path.clone()).collect(),
@@ -295,7 +295,7 @@ impl TurnVerification<'_> {
         differing.extend(later);
         differing.sort();
         differing.dedup();
-        differing.retain(|path| !self.verification.was_made_by_checks(path));
+        differing.retain(|path| !self.verification.changes_by_checks().has_made(path));
         Ok(differing)
     }
 

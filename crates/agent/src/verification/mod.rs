@@ -1,6 +1,5 @@
 //! Verification: the project's own checks run on what changed, and failures go back to the model.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use journeyman_context::{CheckedRound, Feedback};
@@ -28,6 +27,7 @@ use crate::transcript::stream_redactor::StreamRedactor;
 
 pub(crate) mod affected_tests;
 mod check_caches;
+pub(crate) mod check_changes;
 pub(crate) mod check_round;
 mod check_setup;
 mod derived_file;
@@ -41,6 +41,7 @@ mod summary;
 mod unchanged_files;
 
 use check_caches::SessionCaches;
+use check_changes::CheckChanges;
 use check_setup::{CheckSetup, MAX_VISITED_FILES};
 use original_tests::{changed_file, retain_test_checks};
 pub(crate) use summary::{fails_as_before, task_end_for_verdict};
@@ -64,10 +65,8 @@ pub(crate) struct Verification {
     changed: Vec<RelPath>,
     /// The caches of the session's checks, from the first round on.
     caches: SessionCaches,
-    /// The files that checks of this task changed and didn't make, until they are taken.
-    rewritten: Vec<RelPath>,
-    /// The files that checks of this task made.
-    made_by_checks: BTreeSet<RelPath>,
+    /// The files of the session's tree that checks of this task changed.
+    changes: CheckChanges,
     setup: CheckSetup,
     /// The results on the tree before the task, of checks that failed since.
     before_task: Vec<Evidence>,
@@ -104,8 +103,7 @@ impl Verification {
             asked_for_tests: false,
             changed: Vec::new(),
             caches: SessionCaches::default(),
-            rewritten: Vec::new(),
-            made_by_checks: BTreeSet::new(),
+            changes: CheckChanges::default(),
             setup: CheckSetup::default(),
             before_task: Vec::new(),
         }
@@ -123,14 +121,18 @@ impl Verification {
         self.findings.clear();
         self.strength = None;
         self.asked_for_tests = false;
-        self.rewritten.clear();
-        self.made_by_checks.clear();
+        self.changes = CheckChanges::default();
         self.forget_tree_before();
     }
 
     /// Forgets the check results of the tree before the task, because that tree has changed.
     pub(crate) fn forget_tree_before(&mut self) {
         self.before_task.clear();
+    }
+
+    /// Returns the files of the session's tree that checks changed.
+    pub(crate) fn changes_by_checks(&mut self) -> &mut CheckChanges {
+        &mut self.changes
     }
 
     /// Returns the results of this task's newest round of checks.
@@ -326,7 +328,7 @@ impl Verification {
         }
         cx.transcript.record(Record::Checking { running: false });
         if matches!(tree, TestedTree::Session | TestedTree::SessionAgain) {
-            self.record_rewritten(changed);
+            self.changes.record(changed);
         }
         let original_tests = tree == TestedTree::OriginalTests;
         let found = ran.into_iter().map(|mut evidence| {

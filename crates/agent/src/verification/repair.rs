@@ -1,7 +1,6 @@
-//! Changes of files by checks: linters fix new failures before these are fed back to the model, and
-//! checks rewrite files.
+//! Repairs by checks: linters fix new failures before these are fed back to the model.
 
-use journeyman_protocol::{CheckKind, Evidence, FileChange, FileChangeKind, RelPath};
+use journeyman_protocol::{CheckKind, Evidence};
 use journeyman_verify::{Check, fix_for_files};
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +43,7 @@ impl Verification {
             // A linter that can't repair all that it finds fails again in the next round.
             self.run_checks_in(cx, workspace, std::slice::from_ref(&repair), TestedTree::Session, stop)
                 .await?;
-            let changed = self.take_rewritten();
+            let changed = self.changes.take_rewritten();
             if !changed.is_empty() {
                 let files: Vec<String> = changed.iter().map(ToString::to_string).collect();
                 let summary = format!("`{}` changed {}", repair.command, files.join(", "));
@@ -53,27 +52,5 @@ impl Verification {
             }
         }
         Ok(has_changed)
-    }
-
-    /// Returns the files that checks changed since they were taken last, without those that checks
-    /// made themselves: output, which no check of the project was about.
-    pub(crate) fn take_rewritten(&mut self) -> Vec<RelPath> {
-        std::mem::take(&mut self.rewritten)
-    }
-
-    /// Returns true for a file that checks of this task made.
-    pub(crate) fn was_made_by_checks(&self, path: &RelPath) -> bool {
-        self.made_by_checks.contains(path)
-    }
-
-    /// Records the changes of checks to the session's tree.
-    pub(super) fn record_rewritten(&mut self, changes: Vec<FileChange>) {
-        for change in changes {
-            if change.kind == FileChangeKind::Added {
-                self.made_by_checks.insert(change.path);
-            } else if !self.made_by_checks.contains(&change.path) && !self.rewritten.contains(&change.path) {
-                self.rewritten.push(change.path);
-            }
-        }
     }
 }

@@ -25,6 +25,8 @@ cases![
     steps_that_change_something_have_a_checkpoint,
     verified_work_is_landed_when_the_session_is_over,
     what_the_user_changes_is_in_the_copy_before_it_is_verified,
+    a_merged_result_that_failed_is_not_landed_by_asking_again,
+    a_merged_result_that_checks_rewrite_is_checked_as_they_left_it,
     unverified_work_is_kept_until_somebody_says_so,
     a_copy_is_held_while_its_session_lives,
     a_copy_in_which_no_session_began_does_not_stay,
@@ -197,6 +199,51 @@ async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
     assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
     let changed: Vec<String> = report.changes.iter().map(|change| change.path.to_string()).collect();
     assert_eq!(changed, ["b.txt"], "what the user did isn't the session's");
+}
+
+async fn a_merged_result_that_failed_is_not_landed_by_asking_again() {
+    if !confined().await {
+        return;
+    }
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let context = context(&bench, ChecksSetting::Custom(vec!["! grep -q bad a.txt".to_owned()]));
+    let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
+    let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+    let mut report = isolated(&mut bench, &context, &told, settings).await;
+    assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
+    std::fs::write(bench.root.join("a.txt"), "bad\n").unwrap();
+    let (stop, wish) = (CancellationToken::new(), LandRequest::default());
+    finish_copy(&context, &mut report, Some(&wish), &stop).await.unwrap();
+    assert_eq!(report.outcome, RunOutcome::Conflict, "{}", report.summary);
+    let again = land_copy(&context, &id(), &wish, &stop).await.unwrap();
+    assert_eq!((again.end, bench.file("b.txt")), (LandOutcome::ChecksFail, None), "{}", again.summary);
+    std::fs::write(bench.root.join("a.txt"), "good\n").unwrap();
+    let landed = land_copy(&context, &id(), &wish, &stop).await.unwrap();
+    assert_eq!((landed.end, bench.file("b.txt").as_deref()), (LandOutcome::Landed, Some("b\n")));
+}
+
+async fn a_merged_result_that_checks_rewrite_is_checked_as_they_left_it() {
+    if !confined().await {
+        return;
+    }
+    for (rewrite, end) in
+        [("echo formatted >", LandOutcome::Landed), ("echo again >>", LandOutcome::Unproven)]
+    {
+        let mut bench = Bench::new(&[("a.txt", "a\n"), ("log", "0\n")]);
+        // It rewrites a file of the merged result alone.
+        let check = format!("if grep -q mine a.txt; then {rewrite} log; fi");
+        let context = context(&bench, ChecksSetting::Custom(vec![check]));
+        let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
+        let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+        let report = isolated(&mut bench, &context, &told, settings).await;
+        assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
+        std::fs::write(bench.root.join("a.txt"), "mine\n").unwrap();
+        let (stop, wish) = (CancellationToken::new(), LandRequest::default());
+        let landed = land_copy(&context, &id(), &wish, &stop).await.unwrap();
+        assert_eq!(landed.end, end, "{rewrite}: {}", landed.summary);
+        let landed_log = if end == LandOutcome::Landed { "formatted\n" } else { "0\n" };
+        assert_eq!(bench.file("log").as_deref(), Some(landed_log), "{rewrite}");
+    }
 }
 
 async fn unverified_work_is_kept_until_somebody_says_so() {
