@@ -298,7 +298,9 @@ async fn load_remaining_task(
     if state.last == Seq::START {
         return RemainingTask::All(query);
     }
-    if state.task.is_some() || !state.queue.is_empty() {
+    // A notice starts no task, so nothing would follow it.
+    let is_asked = state.queue.iter().any(|queued| queued.kind == MessageKind::User);
+    if state.task.is_some() || is_asked {
         return RemainingTask::After(state.last, None);
     }
     let all = load_events(store, id, Seq::START, usize::MAX).await.unwrap_or_default();
@@ -555,5 +557,28 @@ fn child_session_parts(
         programs: Arc::clone(&parent.programs),
         holder: parent.holder.clone(),
         agents: Some(parent.agents.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_context::TestContext;
+    use crate::transcript::record::Record;
+
+    #[tokio::test]
+    async fn a_notice_is_no_work_that_an_ended_agent_has_left() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.transcript.record(Record::Began);
+        test.cx.transcript.add_user_text("do it");
+        test.cx.transcript.record(Record::Ended { outcome: RunOutcome::Answered, unverified: None });
+        test.cx.transcript.flush().await.unwrap();
+        for (kind, is_left) in [(MessageKind::System, false), (MessageKind::User, true)] {
+            test.inbox.accept(kind, ReminderCategory::General, "a command ended".to_owned()).await.unwrap();
+            let store = Arc::clone(test.cx.transcript.log().store());
+            let budget = SharedBudget::default();
+            let left = load_remaining_task(&*store, &test.cx.session, "do it".to_owned(), &budget).await;
+            assert_eq!(matches!(left, RemainingTask::After(_, None)), is_left, "{kind:?}");
+        }
     }
 }
