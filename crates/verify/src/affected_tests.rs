@@ -9,9 +9,11 @@ mod command;
 mod javascript;
 mod runner;
 
-use journeyman_protocol::{CheckKind, RelPath};
+use journeyman_protocol::{CheckKind, Diagnostic, RelPath, Severity};
 
 use crate::Check;
+use crate::diagnostics::MAX_DIAGNOSTICS;
+use crate::test_files::is_test_file;
 use command::CheckDirectory;
 pub use command::ReadProjectFile;
 pub(crate) use command::{single_command_words, skip_launcher};
@@ -35,6 +37,28 @@ pub fn narrow_to_files(check: &Check, files: &[RelPath], read: &ReadProjectFile<
         affected_only: true,
         ..check.clone()
     })
+}
+
+/// Returns the check narrowed to the files of all tests that failed. `None` also where a failure is
+/// no test's, or its place is not in a file of tests: a test that fails in the product's code may be
+/// in any file.
+#[must_use]
+pub fn narrow_to_failed_tests(
+    check: &Check,
+    diagnostics: &[Diagnostic],
+    read: &ReadProjectFile<'_>,
+) -> Option<Check> {
+    if diagnostics.len() >= MAX_DIAGNOSTICS {
+        return None;
+    }
+    let test_file = |found: &Diagnostic| {
+        let is_named = |path: &RelPath| found.test.is_some() && path.as_str().is_some_and(is_test_file);
+        let path = found.path.clone().filter(is_named)?;
+        narrow_to_files(check, std::slice::from_ref(&path), read).map(|_| path)
+    };
+    let failures = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    let files: Option<Vec<RelPath>> = failures.map(test_file).collect();
+    narrow_to_files(check, &files?, read)
 }
 
 /// Returns true if a check runs all tests of a runner that accepts the names of some.

@@ -58,7 +58,7 @@ pub mod test_setup;
 pub mod test_sources;
 mod unfailing_checks;
 
-pub use affected_tests::{ReadProjectFile, accepts_test_names, narrow_to_files};
+pub use affected_tests::{ReadProjectFile, accepts_test_names, narrow_to_failed_tests, narrow_to_files};
 pub use baseline::{compare_failures, failure_identity};
 pub use caches::CheckCaches;
 pub use check::{Check, OverallOutcome, VerifyError, custom_checks, overall_outcome};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use journeyman_protocol::{CheckKind, Event, Evidence, RelPath, Severity, label_check};
 use journeyman_verify::{
-    Check, accepts_test_names, compare_failures, failure_identity, is_skipped_after_failure, narrow_to_files,
+    Check, accepts_test_names, compare_failures, failure_identity, is_skipped_after_failure,
+    narrow_to_failed_tests, narrow_to_files,
 };
 use journeyman_workspace::{ChangedContent, CheckpointId, Workspace};
 use tokio::task::JoinHandle;
@@ -257,8 +258,8 @@ impl Verification {
         if failed.is_empty() || !failed.is_disjoint(&known) || stop.is_cancelled() {
             return Ok(());
         }
-        let files: Vec<RelPath> = one.diagnostics.iter().filter_map(|found| found.path.clone()).collect();
-        let narrowed = narrow_to_files(check, &files, &|path| read_text(&cx.workspace, path));
+        let narrowed =
+            narrow_to_failed_tests(check, &one.diagnostics, &|path| read_text(&cx.workspace, path));
         let is_quick = Duration::from_millis(one.duration_ms) <= MAX_RERUN_TIME;
         let Some(again) = narrowed.or_else(|| is_quick.then(|| check.clone())) else { return Ok(()) };
         let workspace = Arc::clone(&cx.workspace);

@@ -1,6 +1,6 @@
-use journeyman_protocol::{CheckKind, RelPath};
+use journeyman_protocol::{CheckKind, Diagnostic, RelPath, Severity};
 
-use super::narrow_to_files;
+use super::{narrow_to_failed_tests, narrow_to_files};
 use crate::Check;
 
 /// Narrows a command at the root to files of a project with these contents.
@@ -166,4 +166,35 @@ fn a_command_does_not_name_hundreds_of_tests() {
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     assert_eq!(narrowed("pytest", &[], &files), None);
     assert!(narrowed("pytest", &[], &files[1..]).is_some());
+}
+
+#[test]
+fn a_test_that_fails_in_the_products_code_may_be_in_any_file() {
+    let failed = |path: Option<&str>, test: Option<&str>| Diagnostic {
+        path: path.and_then(|path| RelPath::parse(path).ok()),
+        test: test.map(str::to_owned),
+        ..Diagnostic::new(Severity::Error, "it fails")
+    };
+    let (a, b) = (failed(Some("tests/test_a.py"), Some("a")), failed(Some("tests/test_b.py"), Some("b")));
+    let project = [("Cargo.toml", "[package]\nname = 'one'\n"), ("src/lib.rs", "")];
+    let read = |path: &RelPath| {
+        let (_, text) = project.iter().find(|(name, _)| path.to_string() == *name)?;
+        Some((*text).to_owned())
+    };
+    let cases: &[(&str, Vec<Diagnostic>, Option<&str>)] = &[
+        ("pytest", vec![a.clone(), b], Some("pytest tests/test_a.py tests/test_b.py")),
+        ("pytest", vec![a.clone(), failed(Some("src/calc.py"), Some("c"))], None),
+        ("pytest", vec![a.clone(), failed(Some("tests/conftest.py"), Some("c"))], None),
+        ("pytest", vec![a.clone(), failed(None, Some("c"))], None),
+        // A file of tests that doesn't load.
+        ("pytest", vec![a.clone(), failed(Some("tests/test_c.py"), None)], None),
+        ("pytest", vec![a.clone(); 50], None),
+        ("cargo test", vec![failed(Some("tests/it.rs"), Some("it"))], Some("cargo test -p one --test it")),
+        ("cargo test", vec![failed(Some("src/lib.rs"), Some("it"))], None),
+    ];
+    for (command, failures, expected) in cases {
+        let check = Check::new(CheckKind::Test, "any", *command, "it is there");
+        let narrowed = narrow_to_failed_tests(&check, failures, &read);
+        assert_eq!(narrowed.map(|check| check.command).as_deref(), *expected, "{command} {failures:?}");
+    }
 }

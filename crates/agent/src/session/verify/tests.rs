@@ -547,6 +547,22 @@ async fn a_test_that_passes_when_it_runs_again_is_named_as_flaky() {
 }
 
 #[tokio::test]
+async fn a_test_that_fails_in_the_product_is_not_flaky_because_others_are() {
+    if !has_program_or_skip("python3") {
+        return;
+    }
+    let flaky = "import os, unittest\n\n\nclass Flaky(unittest.TestCase):\n    def test_flaky(self):\n        \
+                 there = os.path.exists('ran.tmp')\n        open('ran.tmp', 'w').close()\n        \
+                 self.assertTrue(there)\n";
+    let tests = tests_of(&[("sum", 4)]);
+    let ignored = (".gitignore", "ran.tmp\n");
+    let files = [("calc.py", CALC), ("test_calc.py", &tests), ("test_flaky.py", flaky), ignored];
+    let broken = "def add(a, b):\n    raise ValueError(a)\n";
+    let (end, evidence) = verify_python(&files, &[("calc.py", broken)]).await;
+    assert_eq!(end.outcome, RunOutcome::ChecksFail, "{} {evidence:?}", end.summary);
+}
+
+#[tokio::test]
 async fn a_user_who_needs_tests_that_notice_gets_them_or_no_verified_end() {
     if !has_program_or_skip("python3") {
         return;
