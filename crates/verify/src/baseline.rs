@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use journeyman_protocol::{Baseline, CheckOutcome, Diagnostic, Evidence, RelPath, Severity};
 
 use crate::diagnostics::MAX_DIAGNOSTICS;
+use crate::test_files::is_test_file;
 
 /// Compares the failures of a check with those of the same check `before` the task. `is_affected`
 /// returns true for a file whose tests or code the change can affect. `None` if it isn't known what
@@ -20,11 +21,14 @@ pub fn compare_failures(
         (current, CheckOutcome::Passed) => (current, BTreeSet::new()),
         (current, CheckOutcome::Failed { .. }) => (current, failures(before)?),
     };
-    // A failure without a place may be anywhere.
+    // A failure without a place may be anywhere, and a test that fails in the product's code may be
+    // in any file.
+    let is_elsewhere =
+        |found: &Diagnostic, path: &RelPath| found.test.is_some() && !path.as_str().is_some_and(is_test_file);
     let affected: BTreeSet<String> = now
         .diagnostics
         .iter()
-        .filter(|found| found.path.as_ref().is_none_or(is_affected))
+        .filter(|found| found.path.as_ref().is_none_or(|it| is_elsewhere(found, it) || is_affected(it)))
         .map(failure_identity)
         .collect();
     let is_unplaced = now.diagnostics.is_empty();
@@ -110,6 +114,15 @@ mod tests {
             let found =
                 compare_failures(&now, &before, &|_| false).map(|found| (found.old, found.new, found.fixed));
             assert_eq!(found, expected, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_fails_in_the_products_code_may_be_affected_wherever_the_change_is() {
+        let failing = |path: &str| failed(vec![Diagnostic { path: RelPath::parse(path).ok(), ..test("a") }]);
+        for (path, expected) in [("src/calc.py", names(&["a"])), ("tests/test_calc.py", names(&[]))] {
+            let found = compare_failures(&failing(path), &failing(path), &|_| false).unwrap();
+            assert_eq!((found.old, found.affected), (names(&["a"]), expected), "{path}");
         }
     }
 
