@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_protocol::{CheckOutcome, Enforcement, Evidence};
-use journeyman_sandbox::{CompletedCommand, Limits, Request, StdioMode, clean_output};
+use journeyman_sandbox::{CapturedOutput, CompletedCommand, Limits, Request, StdioMode, clean_output};
 use journeyman_workspace::{GuardedState, TreeSnapshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::check::not_run_outcome;
 use crate::check_output::read_check_output;
 use crate::network::network_of;
-use crate::outcome::judge_outcome;
+use crate::outcome::{CheckOutput, judge_outcome};
 use crate::progress::{OrderedProgress, Progress};
 use crate::reports::TestReports;
 use crate::run_context::RunContext;
@@ -60,14 +60,15 @@ pub(crate) async fn execute_check(
         }
     };
     let protected_kept = completed.enforcement.protected_kept;
-    let outcome = judge_outcome(check, &completed.outcome, &completed.combined.text);
+    let CapturedOutput { text, dropped_bytes, .. } = completed.combined;
+    let (workspace, ran, read) = (Arc::clone(&context.workspace), check.clone(), text.clone());
+    let readings = run_blocking(move || read_check_output(&read, &reports, &ran, &workspace)).await?;
+    let output = CheckOutput { text: &text, is_cut: dropped_bytes > 0, reported: readings.tests };
+    let outcome = judge_outcome(check, &completed.outcome, &output);
     let mut evidence = evidence_without_output(check, outcome, completed.enforcement);
     evidence.duration_ms = u64::try_from(completed.duration.as_millis()).unwrap_or(u64::MAX);
     (evidence.started, evidence.tree) = (started, tree);
-    let text = completed.combined.text;
     evidence.output = keep_head_and_tail(&text, context.limits.evidence_bytes);
-    let (workspace, ran) = (Arc::clone(&context.workspace), check.clone());
-    let readings = run_blocking(move || read_check_output(&text, &reports, &ran, &workspace)).await?;
     evidence.tests = readings.tests;
     if evidence.outcome.has_failed() {
         evidence.diagnostics = readings.diagnostics;

@@ -37,6 +37,7 @@ mod caches;
 mod check;
 mod check_discovery;
 mod check_output;
+mod counting_runners;
 pub mod diagnostics;
 mod execution;
 mod fix;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use journeyman_protocol::{CheckKind, CheckOutcome};
+use journeyman_protocol::{CheckKind, CheckOutcome, TestCounts};
 use journeyman_sandbox::Outcome;
 
 use crate::Check;
 use crate::check::not_run_outcome;
+use crate::counting_runners::CountingCall;
 use crate::test_counts;
 
 /// Exit codes of POSIX shells for a command that can't be found, and for one that can't be
@@ -20,29 +21,38 @@ const NO_TEST_RAN_REASON: &str = "it passed without running a single test";
 const ALL_SKIPPED_REASON: &str =
     "it passed without running a single test: all of them are skipped or ignored";
 const NO_OUTPUT_REASON: &str = "it passed and said nothing, where its runner tells of the tests that it ran";
-/// Runners that print the number of tests that they ran, even in their quietest mode.
-const COUNT_PRINTING_RUNNERS: [&str; 14] = [
-    "pytest",
-    "unittest",
-    "cargo test",
-    "cargo nextest",
-    "go test",
-    "node --test",
-    "jest",
-    "vitest",
-    "mocha",
-    "rspec",
-    "phpunit",
-    "ctest",
-    "mix test",
-    "dotnet test",
-];
+const NO_COUNT_REASON: &str =
+    "it passed and told no number of tests, where its runner tells of the tests that it ran";
+const UNFINISHED_REASON: &str = "it passed, but a program of tests ended before it told its result";
 /// Maximum bytes of a quoted line of output.
 const MAX_QUOTE_BYTES: usize = 200;
 
+/// The output of a check.
+pub(crate) struct CheckOutput<'a> {
+    pub(crate) text: &'a str,
+    /// True if a part of the text was dropped.
+    pub(crate) is_cut: bool,
+    /// The tests that reports, or documents in the output, count.
+    pub(crate) reported: Option<TestCounts>,
+}
+
+impl CheckOutput<'_> {
+    /// Returns the counts of the reports and of the output, of each the larger one: a runner that
+    /// ran several times leaves the report of its last run.
+    fn count_tests(&self) -> Option<TestCounts> {
+        let printed = test_counts::count_tests(self.text).tests;
+        let (Some(one), Some(other)) = (printed, self.reported) else { return printed.or(self.reported) };
+        Some(TestCounts {
+            passed: one.passed.max(other.passed),
+            failed: one.failed.max(other.failed),
+            skipped: one.skipped.max(other.skipped),
+        })
+    }
+}
+
 /// Returns the outcome of `check` from how its command ended and its `output`. A success that ran
 /// no test proves nothing.
-pub(crate) fn judge_outcome(check: &Check, outcome: &Outcome, output: &str) -> CheckOutcome {
+pub(crate) fn judge_outcome(check: &Check, outcome: &Outcome, output: &CheckOutput<'_>) -> CheckOutcome {
     match outcome {
         Outcome::Exited(0) => judge_success(check, output),
         Outcome::Exited(code) => judge_exit_code(check, *code, output),
@@ -66,28 +76,32 @@ fn failed_outcome(exit_code: Option<i32>, reason: String) -> CheckOutcome {
     CheckOutcome::Failed { exit_code, reason }
 }
 
-fn judge_success(check: &Check, output: &str) -> CheckOutcome {
-    match no_tests_reason(check, output) {
+fn judge_success(check: &Check, output: &CheckOutput<'_>) -> CheckOutcome {
+    match unproven_reason(check, output) {
         Some(reason) => not_run_outcome(reason),
         None => CheckOutcome::Passed,
     }
 }
 
-/// Returns the reason why a test command that succeeded ran no test, if so.
-fn no_tests_reason(check: &Check, output: &str) -> Option<&'static str> {
+/// Returns the reason why the success of a test command doesn't show that its tests passed, if so.
+fn unproven_reason(check: &Check, output: &CheckOutput<'_>) -> Option<String> {
     if !matches!(check.kind, CheckKind::Test | CheckKind::Custom) {
         return None;
     }
-    let is_redirected = check.command.contains(['>', '|']);
-    let tells = COUNT_PRINTING_RUNNERS.iter().any(|runner| check.command.contains(runner));
-    if output.trim().is_empty() && tells && !is_redirected {
-        return Some(NO_OUTPUT_REASON);
-    }
-    match test_counts::count_tests(output).ran_and_skipped() {
-        (Some(0), 0) => Some(NO_TEST_RAN_REASON),
-        (Some(0), _) => Some(ALL_SKIPPED_REASON),
-        _ => None,
-    }
+    let call = CountingCall::of_command(&check.command, output.text);
+    let counted = output.count_tests();
+    let reason = match counted.map(|tests| (tests.passed, tests.failed, tests.skipped)) {
+        None if output.text.trim().is_empty() && call.is_called => NO_OUTPUT_REASON,
+        None if call.has_usual_form => NO_COUNT_REASON,
+        Some((_, failed, _)) if failed > 0 => {
+            return Some(format!("it passed, although {failed} of its tests failed"));
+        }
+        Some((0, _, 0)) => NO_TEST_RAN_REASON,
+        Some((0, ..)) => ALL_SKIPPED_REASON,
+        _ if !output.is_cut && test_counts::has_unfinished_run(output.text) => UNFINISHED_REASON,
+        _ => return None,
+    };
+    Some(reason.to_owned())
 }
 
 /// Returns true if a test command succeeded and ran no test, which proves nothing.
@@ -96,8 +110,10 @@ pub fn has_run_no_test(outcome: &CheckOutcome) -> bool {
     matches!(outcome, CheckOutcome::NotRun { reason } if [NO_TEST_RAN_REASON, ALL_SKIPPED_REASON].contains(&reason.as_str()))
 }
 
-fn judge_exit_code(check: &Check, code: i32, output: &str) -> CheckOutcome {
-    if let Some(reason) = not_run_reason(check, code, output) {
+fn judge_exit_code(check: &Check, code: i32, output: &CheckOutput<'_>) -> CheckOutcome {
+    // A test that failed did run, whatever else the output says.
+    let has_failed_test = output.count_tests().is_some_and(|tests| tests.failed > 0);
+    if let Some(reason) = not_run_reason(check, code, output.text).filter(|_| !has_failed_test) {
         return not_run_outcome(reason);
     }
     failed_outcome(Some(code), format!("exit code {code}"))
@@ -170,8 +186,17 @@ mod tests {
     use super::*;
 
     fn word(command: &str, outcome: &Outcome, output: &str) -> String {
+        word_with_report(command, outcome, output, None)
+    }
+
+    fn word_with_report(
+        command: &str,
+        outcome: &Outcome,
+        output: &str,
+        reported: Option<TestCounts>,
+    ) -> String {
         let check = Check::new(CheckKind::Test, "test", command, "");
-        match judge_outcome(&check, outcome, output) {
+        match judge_outcome(&check, outcome, &CheckOutput { text: output, is_cut: false, reported }) {
             CheckOutcome::Passed => "passed".to_owned(),
             CheckOutcome::Failed { reason, .. } => format!("failed: {reason}"),
             CheckOutcome::NotRun { reason } => format!("not run: {reason}"),
@@ -189,13 +214,77 @@ mod tests {
     fn a_runner_that_says_nothing_proves_nothing() {
         // A module of the project's own in the place of the runner.
         let nothing = "not run: it passed and said nothing, where its runner tells of the tests that it ran";
-        for (command, output, expected) in [
-            ("python3 -m pytest -q", "\n", nothing),
-            ("python3 -m pytest -qq", ".    [100%]\n", "passed"),
-            ("python3 -m pytest > log", "", "passed"),
-            ("sh check.sh", "", "passed"),
+        let uncounted =
+            "not run: it passed and told no number of tests, where its runner tells of the tests that it ran";
+        let unfinished = "not run: it passed, but a program of tests ended before it told its result";
+        let tests = |passed, failed, skipped| Some(TestCounts { passed, failed, skipped });
+        let cargo = "running 2 tests\n     Running tests/it.rs\n\nrunning 1 test\ntest it ... ok\n\n\
+                     test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let jest = "\n> a@1.0.0 test\n> jest\n\n  console.error\n    process.exit called with \"0\"\n";
+        for (command, output, reported, expected) in [
+            ("python3 -m pytest -q", "\n", None, nothing),
+            ("python3 -m pytest -qq", ".    [100%]\n", tests(1, 0, 0), "passed"),
+            // The product ended the runner.
+            ("python3 -m pytest -q", ".", None, uncounted),
+            ("phpunit", "PHPUnit 9.6.7 by Sebastian Bergmann and contributors.\n\n.", None, uncounted),
+            ("npm test", jest, None, uncounted),
+            ("cargo test", cargo, None, unfinished),
+            // Cargo's `runner` for the programs is `true`.
+            ("cargo test", "     Running unittests src/lib.rs (target/debug/deps/a-1)\n", None, uncounted),
+            ("mvn -B -q -o test", "", None, nothing),
+            ("mvn -B -q -o test", "", tests(1, 0, 0), "passed"),
+            (
+                "mvn -B -q -o test",
+                "",
+                tests(0, 0, 1),
+                "not run: it passed without running a single test: all of them are skipped or ignored",
+            ),
+            ("mocha -R dot", "  .\n", None, "passed"),
+            ("python3 -m pytest > log", "", None, "passed"),
+            ("sh check.sh", "", None, "passed"),
         ] {
-            assert_eq!(word(command, &Outcome::Exited(0), output), expected, "{command}");
+            let judged = word_with_report(command, &Outcome::Exited(0), output, reported);
+            assert_eq!(judged, expected, "{command}: {output}");
+        }
+    }
+
+    #[test]
+    fn a_failed_test_counts_whatever_the_command_says() {
+        let failed = Some(TestCounts { passed: 3, failed: 1, skipped: 0 });
+        for (command, code, output, reported, expected) in [
+            (
+                "sh t.sh",
+                0,
+                "1 failed, 3 passed in 0.10s\ndone\n",
+                None,
+                "not run: it passed, although 1 of its tests failed",
+            ),
+            ("mvn -q test", 0, "", failed, "not run: it passed, although 1 of its tests failed"),
+            (
+                "sh t.sh",
+                0,
+                "FAIL\tx/y\t0.1s\nok  \tx/z\t0.1s\n",
+                None,
+                "not run: it passed, although 1 of its tests failed",
+            ),
+            (
+                "cargo test",
+                101,
+                "test result: FAILED. 1 passed; 1 failed\n'--offline was specified' expected",
+                None,
+                "failed: exit code 101",
+            ),
+            (
+                "npm test",
+                1,
+                "No tests found, exiting with code 1\nTests:       1 failed, 1 total",
+                None,
+                "failed: exit code 1",
+            ),
+            ("pytest; ruff", 127, "sh: 1: ruff: not found", failed, "failed: exit code 127"),
+        ] {
+            let judged = word_with_report(command, &Outcome::Exited(code), output, reported);
+            assert_eq!(judged, expected, "{command}: {output}");
         }
     }
 
@@ -230,7 +319,12 @@ mod tests {
             ),
             ("make test", Exited(2), "make: *** [Makefile:2: test] Error 1", "failed: exit code 2"),
             ("cargo test", Exited(0), "running 0 tests\n\nrunning 0 tests\n", zero),
-            ("cargo test", Exited(0), "running 0 tests\n\nrunning 3 tests\n", "passed"),
+            (
+                "cargo test",
+                Exited(0),
+                "running 0 tests\n\ntest result: ok. 0 passed; 0 failed\n\nrunning 3 tests\n\ntest result: ok. 3 passed; 0 failed\n",
+                "passed",
+            ),
             ("node --test", Exited(0), "# tests 0\n# pass 0\n", zero),
             ("node --test", Exited(0), "# tests 2\n# pass 0\n# fail 0\n# skipped 2\n", skipped),
             ("mocha", Exited(0), "  0 passing (2ms)\n  3 pending\n", skipped),
@@ -255,6 +349,30 @@ mod tests {
             ("ctest", Exited(0), "No tests were found!!!\n", zero),
             ("ctest", Exited(0), "100% tests passed, 0 tests failed out of 3\n", "passed"),
             ("mvn test", Exited(0), "Tests run: 2, Failures: 0, Errors: 0, Skipped: 2\n", skipped),
+            ("phpunit", Exited(0), "No tests executed!\n", zero),
+            ("phpunit", Exited(0), "Tests: 1, Assertions: 0, Skipped: 1.\n", skipped),
+            ("phpunit", Exited(0), "OK (1 test, 1 assertion)\n", "passed"),
+            ("rspec", Exited(0), "0 examples, 0 failures\n", zero),
+            ("rspec", Exited(0), "2 examples, 0 failures, 2 pending\n", skipped),
+            ("rspec", Exited(0), "2 examples, 0 failures, 1 pending\n", "passed"),
+            ("rake test", Exited(0), "0 runs, 0 assertions, 0 failures, 0 errors, 0 skips\n", zero),
+            ("rake test", Exited(0), "2 runs, 0 assertions, 0 failures, 0 errors, 2 skips\n", skipped),
+            (
+                "cargo nextest run",
+                Exited(0),
+                "     Summary [   0.000s] 0 tests run: 0 passed, 1 skipped\n",
+                skipped,
+            ),
+            ("prove -lr t", Exited(0), "Files=1, Tests=0,  0 wallclock secs\nResult: NOTESTS\n", zero),
+            ("dotnet test", Exited(0), "No test is available in /a.dll.\n", zero),
+            (
+                "dotnet test",
+                Exited(0),
+                "Skipped! - Failed:     0, Passed:     0, Skipped:     2, Total:     2\n",
+                skipped,
+            ),
+            ("gradle test", Exited(0), "> Task :compileTestJava NO-SOURCE\n> Task :test NO-SOURCE\n", zero),
+            ("mix test", Exited(0), "There are no tests to run\n", zero),
             (
                 "python3 -m pytest -q",
                 Exited(1),
