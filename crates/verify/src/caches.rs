@@ -116,15 +116,17 @@ impl CheckCaches {
     fn add_go_build(&self, request: &mut Request) {
         let own = self.path.join("go-build");
         let host = request.layered.iter().position(|path| path.ends_with("go-build"));
+        let may_call_go =
+            || calls_program(request, |word| word == b"go") || request.cwd.join("go.mod").is_file();
         let linked = match host.and_then(|at| request.layered.get(at)) {
             // Links to the host's entries take a moment.
-            Some(host) if calls_program(request, |word| word == b"go") => {
+            Some(host) if may_call_go() => {
                 *self.go_build.get_or_init(|| go_build::link_entries(host, &own).is_ok())
             }
             Some(_) => false,
             None => !request.env.contains_key(OsStr::new("GOCACHE")),
         };
-        if !linked {
+        if !linked || go_build::expire_test_results(&own).is_err() {
             return;
         }
         if let Some(at) = host {

@@ -4,11 +4,15 @@
 //! the check. So a session has a cache of its own that begins with a link to each entry of the
 //! host's: Go names entries by hashes of what they were made from, reads them through links, and
 //! writes new ones beside them.
+//!
+//! Results of tests are not used again: Go compares the files that a test itself opens in its
+//! module, and neither those outside of it nor those that other programs read for the test.
 
-use std::fs::{create_dir_all, read_dir};
+use std::fs::{create_dir_all, read_dir, rename};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Maximum number of links; entries without a link are compiled again.
 const MAX_LINKS: usize = 100_000;
@@ -35,6 +39,16 @@ pub(super) fn link_entries(host: &Path, own: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Makes Go run tests again whose results are in the cache, as `go clean -testcache` does.
+pub(super) fn expire_test_results(own: &Path) -> io::Result<()> {
+    create_dir_all(own)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
+    // Another check may read the file meanwhile.
+    let written = own.join(format!("testexpire.{}", now.as_nanos()));
+    std::fs::write(&written, format!("{}\n", now.as_nanos()))?;
+    rename(written, own.join("testexpire.txt"))
 }
 
 #[cfg(test)]

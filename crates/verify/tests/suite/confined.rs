@@ -262,14 +262,39 @@ fn what_go_compiles_is_there_in_the_next_round_and_not_in_the_hosts_cache() {
         let root = base.join("project");
         write(&root, "go.mod", "module x\n\ngo 1.19\n");
         write(&root, "x.go", "package x\n\nfunc One() int { return 200 }\n");
-        write(&root, "x_test.go", GO_TEST);
         let context = context(&base, &root, &sandbox);
-        let checks = journeyman_verify::custom_checks(&["go test ./...".to_owned()]);
+        let checks = journeyman_verify::custom_checks(&["go build -x ./...".to_owned()]);
         for cached in [false, true] {
             let evidence =
                 run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
             assert_eq!(overall_outcome(&evidence), OverallOutcome::Passed, "{evidence:#?}");
-            assert_eq!(format!("{evidence:?}").contains("(cached)"), cached, "{evidence:#?}");
+            assert_eq!(!evidence[0].output.contains("/compile -o "), cached, "{evidence:#?}");
+        }
+    });
+}
+
+#[test]
+fn go_runs_tests_again_that_depend_on_more_than_their_module() {
+    if on_path("go").is_none() {
+        journeyman_testkit::skip("there is no go");
+        return;
+    }
+    with_sandbox(async |sandbox| {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().canonicalize().unwrap();
+        let root = base.join("project");
+        write(&root, "server/go.mod", "module x\n\ngo 1.19\n");
+        let reads = "package x\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestShared(t *testing.T) {\n\t\
+                     if text, _ := os.ReadFile(\"../shared.txt\"); string(text) != \"good\" {\n\t\t\
+                     t.Fatal(string(text))\n\t}\n}\n";
+        write(&root, "server/x_test.go", reads);
+        let context = context(&base, &root, &sandbox);
+        let checks = journeyman_verify::custom_checks(&["cd server && go test ./...".to_owned()]);
+        for (text, expected) in [("good", OverallOutcome::Passed), ("bad", OverallOutcome::Failed)] {
+            write(&root, "shared.txt", text);
+            let evidence =
+                run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+            assert_eq!(overall_outcome(&evidence), expected, "{evidence:#?}");
         }
     });
 }
