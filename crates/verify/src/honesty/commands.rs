@@ -489,9 +489,17 @@ fn find_loosening_flags(old: &str, new: &str) -> Vec<String> {
         text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ',', '[', ']']).to_owned()).collect()
     };
     let known = words(old);
-    let mut found: Vec<String> = words(new)
-        .into_iter()
-        .filter(|word| !known.contains(word))
+    let now = words(new);
+    // Python's own `-m` starts a module, such as pytest.
+    let starts_module = |at: usize| {
+        at.checked_sub(1).and_then(|at| now.get(at)).is_some_and(|it| file_name(it).starts_with("python"))
+    };
+    let mut found: Vec<String> = now
+        .iter()
+        .enumerate()
+        .filter(|(_, word)| !known.contains(word))
+        .filter(|(at, word)| *word != "-m" || !starts_module(*at))
+        .map(|(_, word)| word.clone())
         .filter(|word| {
             let lower = word.to_ascii_lowercase();
             let name = lower.split('=').next().unwrap_or_default();
@@ -534,7 +542,7 @@ pub(super) fn is_check_command(command: &str) -> bool {
 
 /// Returns true if the command's first words check the project, and not only a file has such a
 /// name.
-fn begins_with_check_words(command: &str) -> bool {
+pub(super) fn begins_with_check_words(command: &str) -> bool {
     let lower = command.to_ascii_lowercase();
     lower
         .split_whitespace()
