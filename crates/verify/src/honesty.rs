@@ -14,6 +14,7 @@ mod behaviour;
 mod build_modes;
 mod commands;
 mod complete_tables;
+mod deselected_tests;
 mod function_bodies;
 mod input_answers;
 mod loosened_settings;
@@ -51,13 +52,15 @@ use crate::test_sources::{TestSources, classify_test_sources};
 use behaviour::ProductBehaviour;
 use build_modes::{is_native_build, report_disabled_assertions, report_mode_dependent_results};
 use commands::{compare_commands, split_commands};
+use deselected_tests::report_deselected_tests;
 use input_answers::report_input_answers;
 use loosened_settings::{compare_settings, has_version_change, setting_values};
 use makefiles::{compare_makefiles, is_makefile};
 use parsed_source::ParsedSource;
 use report::HonestyReport;
 use runtime_changes::{
-    report_replaced_clocks, report_replacing_setup, report_success_exits, report_test_reading,
+    report_replaced_assertions, report_replaced_clocks, report_replacing_setup, report_success_exits,
+    report_test_reading,
 };
 use secrets::report_added_secrets;
 use special_cases::{report_answer_branches, report_runner_detection, report_tampering};
@@ -284,6 +287,7 @@ fn compare_file(file: &ReadFile<'_>, around: &ChangeContext<'_>, report: &mut Ho
     if is_makefile(file.name) {
         compare_makefiles(file.path, old, new, report);
     }
+    report_deselected_tests(file.path, old, new, report);
     if is_native_build(file.name) {
         report_disabled_assertions(file.path, old, new, &around.tests, report);
     }
@@ -293,6 +297,7 @@ fn compare_file(file: &ReadFile<'_>, around: &ChangeContext<'_>, report: &mut Ho
         }
         if is_product(file) {
             let (tests, called) = (&around.tests, &around.called);
+            report_replaced_assertions(file.path, old, new, report);
             report_replaced_clocks(file.path, old, new, report);
             report_test_reading(file.path, file.old.as_ref(), source, (tests, called), report);
             report_mode_dependent_results(file.path, file.old.as_ref(), source, called, report);

@@ -51,7 +51,7 @@ const SHARED_TEST_FILE_NAMES: [&str; 7] = [
     "setuptests.ts",
 ];
 /// Names of files that configure nothing but the running of tests, in lower case.
-const RUNNER_CONFIG_NAMES: [&str; 32] = [
+const RUNNER_CONFIG_NAMES: [&str; 34] = [
     "conftest.py",
     "pytest.ini",
     ".pytest.ini",
@@ -84,6 +84,8 @@ const RUNNER_CONFIG_NAMES: [&str; 32] = [
     "codecov.yml",
     ".codecov.yml",
     "bunfig.toml",
+    "maven.config",
+    ".proverc",
 ];
 /// Beginnings of names of runners' configuration: `jest.config.ts`, `.mocharc.yml`.
 const RUNNER_CONFIG_PREFIXES: [&str; 16] = [

@@ -29,7 +29,7 @@ const EXCLUSION_LISTS: [&str; 17] = [
     "exclusions",
 ];
 /// Names of lists that say what is checked.
-const INCLUSION_LISTS: [&str; 20] = [
+const INCLUSION_LISTS: [&str; 21] = [
     "select",
     "extend-select",
     "include",
@@ -50,6 +50,7 @@ const INCLUSION_LISTS: [&str; 20] = [
     "checkers",
     "testdir",
     "members",
+    "module",
 ];
 /// Beginnings of names of switches that make a tool stricter.
 const STRICT_SWITCHES: [&str; 26] = [

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use journeyman_protocol::{HonestyKind, RelPath};
 
+use super::commands::begins_with_check_words;
 use super::report::HonestyReport;
-use crate::makefile::{MakeRule, TEST_RULES, parse_rules};
+use crate::makefile::{MakeRule, TEST_RULES, parse_rules, parse_variables};
 use crate::test_files::file_name;
 use crate::unfailing_checks::UNFAILING_PROGRAMS;
 
@@ -43,6 +44,8 @@ pub(super) fn compare_makefiles(path: &RelPath, old: &str, new: &str, report: &m
             report.add_blocking(HonestyKind::ConfigurationLoosened, path, after.line, message);
         }
     }
+    report_lost_tests(path, (&rules_before, &rules_after), report);
+    let (words_before, words_after) = (parse_variables(old), parse_variables(new));
     let known: BTreeSet<&str> = old.lines().collect();
     for (at, line) in new.lines().enumerate().filter(|(_, line)| !known.contains(line)) {
         let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
@@ -54,8 +57,59 @@ pub(super) fn compare_makefiles(path: &RelPath, old: &str, new: &str, report: &m
         if variable == "MAKEFLAGS" && ignores {
             let message = format!("`{}`: make ignores all failures", line.trim());
             report.add_blocking(HonestyKind::FailureSwallowed, path, number, message);
+        } else if line.starts_with('\t') {
+            continue;
+        } else if variable == "SHELL" && !flags.trim().is_empty() && !flags.trim().ends_with("sh")
+            || variable == ".SHELLFLAGS" && flags.split_whitespace().any(|flag| flag == "-n")
+        {
+            let message = format!("`{}`: no command of a rule runs", line.trim());
+            report.add_blocking(HonestyKind::FailureSwallowed, path, number, message);
+        } else if cannot_fail(&words_after.words_of_variable(variable))
+            && !cannot_fail(&words_before.words_of_variable(variable))
+            && !words_before.words_of_variable(variable).is_empty()
+        {
+            let message = format!("`{}`: what the rules call can't fail", line.trim());
+            report.add_blocking(HonestyKind::FailureSwallowed, path, number, message);
         }
     }
+}
+
+/// Reports rules of tests that no longer need another rule which is still there and runs tests.
+fn report_lost_tests(
+    path: &RelPath,
+    (before, after): (&[MakeRule], &[MakeRule]),
+    report: &mut HonestyReport,
+) {
+    let runs_tests = |rule: &&MakeRule| {
+        rule.commands.iter().any(|command| can_fail(command) && begins_with_check_words(command))
+            || TEST_RULES.contains(&rule.targets.first().map_or("", String::as_str))
+    };
+    let needs = |rules: &[MakeRule], name: &str| -> Vec<String> {
+        let named = rules.iter().filter(|rule| rule.targets.iter().any(|target| target == name));
+        named.flat_map(|rule| rule.needs.iter().cloned()).collect()
+    };
+    for name in TEST_RULES {
+        let now = needs(after, name);
+        for lost in needs(before, name).into_iter().filter(|need| !now.contains(need)) {
+            let rule = after.iter().find(|rule| rule.targets.contains(&lost)).filter(runs_tests);
+            let is_named = |text: &String| {
+                text.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')).any(|word| word == lost)
+            };
+            let others = after.iter().filter(|rule| !rule.targets.contains(&lost));
+            let is_elsewhere = others
+                .into_iter()
+                .any(|rule| rule.needs.contains(&lost) || rule.commands.iter().any(is_named));
+            if let Some(rule) = rule.filter(|_| !is_elsewhere) {
+                let message = format!("the rule `{name}` no longer runs `{lost}`");
+                report.add_blocking(HonestyKind::ConfigurationLoosened, path, rule.line, message);
+            }
+        }
+    }
+}
+
+/// Returns true if these are the words of a program that succeeds whatever its arguments are.
+fn cannot_fail(words: &[String]) -> bool {
+    words.first().is_some_and(|program| UNFAILING_PROGRAMS.contains(&program.as_str()))
 }
 
 /// Returns the rule with this name that has commands.

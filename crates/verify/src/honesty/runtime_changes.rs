@@ -176,6 +176,29 @@ pub(super) fn report_replaced_clocks(path: &RelPath, old: &str, new: &str, repor
     }
 }
 
+/// Reports code of the product that replaces assertions of the tests' library.
+pub(super) fn report_replaced_assertions(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
+    let targets: &[&str] = match Language::from_path(&path.to_string()) {
+        Some(Language::JavaScript | Language::TypeScript | Language::Tsx) => {
+            &["assert.", "chai.", "global.expect", "globalThis.expect", "global.assert", "globalThis.assert"]
+        }
+        Some(Language::Python) => &["unittest.", "pytest."],
+        _ => return,
+    };
+    let known: BTreeSet<&str> = old.lines().map(str::trim).collect();
+    for (at, line) in new.lines().enumerate().filter(|(_, line)| !known.contains(line.trim())) {
+        let Some((target, value)) = line.trim().split_once('=') else { continue };
+        let target = target.trim_end();
+        let is_name = target.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '$'));
+        let is_theirs = targets.iter().any(|name| target.starts_with(name));
+        if is_name && is_theirs && !value.starts_with(['=', '>']) {
+            let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let message = format!("`{}` replaces what the tests assert with", quote_line(line));
+            report.add_blocking(HonestyKind::AssertionWeakened, path, number, message);
+        }
+    }
+}
+
 /// Reports code of the product that newly reads tests.
 ///
 /// `tests` has the paths of the project's tests, and `called` the words that occur in them.

@@ -25,9 +25,25 @@ pub(super) fn read_decoration_mark(tokens: &[Token<'_>]) -> Option<SkipMark> {
     });
     let disabled = disabled || expects_failure;
     let first_cfg = words().next().is_some_and(|first| first.text == "cfg");
-    let configured = first_cfg && !words().any(|word| word.text == "test");
+    let configured = first_cfg && (!words().any(|word| word.text == "test") || narrows_tests(tokens));
     let skips = words().any(|word| is_skip(word.text));
     (skips || disabled || configured).then(|| new_skip_mark(tokens, false))
+}
+
+/// Returns true for a condition with `test` that holds in fewer builds than `test` alone. What is
+/// negated, such as `not(miri)`, and what Linux has usually holds.
+fn narrows_tests(tokens: &[Token<'_>]) -> bool {
+    let words: Vec<&str> =
+        tokens.iter().filter(|token| token.kind == TokenKind::Word).map(|token| token.text).collect();
+    let is_linux = tokens.iter().any(|token| token.text.contains("linux"));
+    let usual = |at: usize, word: &str| {
+        matches!(word, "cfg" | "all" | "test" | "not" | "unix")
+            || word.starts_with("target_") && is_linux
+            || at > 0 && words.get(at - 1) == Some(&"not")
+    };
+    let excludes_tests = words.windows(2).any(|pair| pair == ["not", "test"]);
+    excludes_tests
+        || words.get(1) == Some(&"all") && words.iter().enumerate().any(|(at, word)| !usual(at, word))
 }
 
 /// Creates a mark from these tokens.
