@@ -13,7 +13,7 @@ use crate::blocking::run_blocking;
 /// The tests that a change can affect, among all tests of the project.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AffectedTests {
-    /// The affected test files and the changed files, which may have tests in them.
+    /// The affected test files, and the changed and affected files that may have tests in them.
     pub(crate) files: Vec<RelPath>,
     /// Number of affected test files.
     pub(crate) affected: usize,
@@ -72,7 +72,10 @@ fn find_affected_tests(
     let everything: Vec<u32> = (0..u32::try_from(graph.len()).ok()?).collect();
     let all = graph.affected_tests(&everything, &TraversalResult::default()).len();
     let path = |file: &u32| RelPath::parse(graph.path(*file).as_bytes()).ok();
-    let mut files: Vec<RelPath> = tests.iter().chain(&changed).filter_map(path).collect();
+    // Rust's sources have tests in them.
+    let reached = reach.files.iter().map(|found| &found.file);
+    let sources = reached.filter(|file| graph.path(**file).ends_with(".rs"));
+    let mut files: Vec<RelPath> = tests.iter().chain(&changed).chain(sources).filter_map(path).collect();
     files.sort_unstable();
     files.dedup();
     Some(AffectedTests { files, affected: tests.len(), all })
@@ -99,4 +102,42 @@ fn changed_source_file(graph: &Graph, change: &ChangedContent) -> Option<Changed
 fn deleted_file(change: &ChangedContent) -> DeletedFile {
     let text = change.before.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     DeletedFile { path: change.path.to_string(), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_context::TestContext;
+
+    #[tokio::test]
+    async fn tests_within_the_sources_of_dependent_packages_are_affected() {
+        let (before, after) = ("pub fn one() -> i32 {\n    1\n}\n", "pub fn one() -> i32 {\n    2\n}\n");
+        let tested = "use first::one;\n\n#[test]\nfn ones() {\n    assert_eq!(one(), 1);\n}\n";
+        let user = format!("{tested}\npub fn two() -> i32 {{\n    one() + 1\n}}\n");
+        let test = TestContext::new(&[
+            ("Cargo.toml", "[workspace]\nmembers = ['first', 'second', 'third']\n"),
+            ("first/Cargo.toml", "[package]\nname = 'first'\n"),
+            ("first/src/lib.rs", before),
+            ("first/tests/it.rs", tested),
+            (
+                "second/Cargo.toml",
+                "[package]\nname = 'second'\n[dependencies]\nfirst = { path = '../first' }\n",
+            ),
+            ("second/src/lib.rs", &user),
+            ("third/Cargo.toml", "[package]\nname = 'third'\n"),
+            ("third/src/lib.rs", "pub fn three() -> i32 {\n    3\n}\n"),
+        ])
+        .await;
+        let path = |path: &str| RelPath::parse(path).unwrap();
+        let change = ChangedContent {
+            path: path("first/src/lib.rs"),
+            before: Some(before.into()),
+            after: Some(after.into()),
+        };
+        test.write("first/src/lib.rs", after);
+        let index = Arc::clone(&test.cx.index);
+        let found = AffectedTests::find(index, vec![change], CancellationToken::new()).await.unwrap();
+        let expected = ["first/src/lib.rs", "first/tests/it.rs", "second/src/lib.rs"].map(path);
+        assert_eq!(found, AffectedTests { files: expected.to_vec(), affected: 1, all: 1 });
+    }
 }

@@ -23,10 +23,11 @@ pub(super) fn narrow_command(command: &str, files: &[&str], place: &CheckDirecto
     let [package] = packages.iter().collect::<Vec<_>>()[..] else {
         return Some(format!("{base}{named}"));
     };
-    let targets: Option<BTreeSet<String>> =
+    let targets: Option<Vec<Vec<String>>> =
         sources().map(|path| target_options(path, package, place)).collect();
     // A file that belongs to no known target may be part of any.
-    let targets = targets.map(|targets| targets.into_iter().collect::<String>()).unwrap_or_default();
+    let targets: BTreeSet<String> = targets.into_iter().flatten().flatten().collect();
+    let targets: String = targets.into_iter().collect();
     // The root package alone, without targets, is the command's default.
     if targets.is_empty() && base == command && package.directory.is_empty() {
         return None;
@@ -56,30 +57,39 @@ fn find_package<'p>(path: &'p str, place: &CheckDirectory<'_>) -> Option<Affecte
     }
 }
 
-/// Returns the options that select the target of a file; `None` if its target isn't known.
-fn target_options(path: &str, package: &AffectedPackage<'_>, place: &CheckDirectory<'_>) -> Option<String> {
+/// Returns the options that select the targets whose tests a file can affect; `None` if these aren't
+/// known.
+fn target_options(
+    path: &str,
+    package: &AffectedPackage<'_>,
+    place: &CheckDirectory<'_>,
+) -> Option<Vec<String>> {
     let within = match package.directory {
         "" => path,
         directory => path.strip_prefix(directory)?.strip_prefix('/')?,
     };
-    let at = |file: &str| match package.directory {
-        "" => file.to_owned(),
-        directory => format!("{directory}/{file}"),
+    let read = |file: &str| match package.directory {
+        "" => place.read_file(file),
+        directory => place.read_file(&format!("{directory}/{file}")),
     };
+    let test = |name: &str| vec![format!(" --test {}", quote_word(name))];
+    let bins = || " --bins".to_owned();
     match within.split('/').collect::<Vec<_>>()[..] {
+        ["src", "bin", ..] => Some(vec![bins()]),
         ["src", ..] => {
-            let has = |file: &str| place.read_file(&at(file)).is_some();
-            match (has("src/lib.rs"), has("src/main.rs")) {
-                (true, false) => Some(" --lib".to_owned()),
-                (false, true) => Some(" --bins".to_owned()),
-                (true, true) => Some(" --lib --bins".to_owned()),
-                (false, false) => None,
+            let library = read("src/lib.rs");
+            // No option selects tests in documentation together with others.
+            let texts = [&library, &read(within)];
+            let has_doc_tests = library.is_some() && texts.into_iter().flatten().any(|it| it.contains("```"));
+            match library {
+                _ if has_doc_tests => None,
+                // Programs of the package use its library.
+                Some(_) => Some(vec![" --lib".to_owned(), bins()]),
+                None => read("src/main.rs").map(|_| vec![bins()]),
             }
         }
-        ["tests", file] => Some(format!(" --test {}", quote_word(file.strip_suffix(".rs")?))),
-        ["tests", directory, ..] => place
-            .read_file(&at(&format!("tests/{directory}/main.rs")))
-            .map(|_| format!(" --test {}", quote_word(directory))),
+        ["tests", file] => Some(test(file.strip_suffix(".rs")?)),
+        ["tests", directory, ..] => read(&format!("tests/{directory}/main.rs")).map(|_| test(directory)),
         _ => None,
     }
 }

@@ -125,10 +125,27 @@ fn cargo_tests_are_narrowed_to_packages_and_to_targets_of_one() {
         ("b/src/main.rs", ""),
         ("b/tests/suite/main.rs", ""),
     ];
+    let programs = [
+        ("Cargo.toml", "[package]\nname = 'one'\n"),
+        ("src/lib.rs", "pub mod a;\n"),
+        ("src/a.rs", ""),
+        ("src/bin/tool.rs", ""),
+    ];
+    let documented = [
+        ("Cargo.toml", "[package]\nname = 'one'\n"),
+        ("src/lib.rs", "//! ```\n//! one::a();\n//! ```\n"),
+        ("src/a.rs", "/// ```\n/// one::a();\n/// ```\npub fn a() {}\n"),
+        ("src/b.rs", ""),
+    ];
     type Files<'a> = &'a [(&'a str, &'a str)];
     let cases: &[(Files<'_>, &str, &[&str], Option<&str>)] = &[
-        (&single, "cargo test", &["src/deep/a.rs"], Some("cargo test -p one --lib")),
-        (&single, "cargo test", &["src/a.rs", "tests/it.rs"], Some("cargo test -p one --lib --test it")),
+        (&single, "cargo test", &["src/deep/a.rs"], Some("cargo test -p one --bins --lib")),
+        (
+            &single,
+            "cargo test",
+            &["src/a.rs", "tests/it.rs"],
+            Some("cargo test -p one --bins --lib --test it"),
+        ),
         (&single, "cargo test", &["build.rs"], None),
         (&single, "cargo test", &["README.md"], None),
         (&single, "cargo test it_works", &["src/a.rs"], None),
@@ -144,6 +161,12 @@ fn cargo_tests_are_narrowed_to_packages_and_to_targets_of_one() {
             &["b/src/y.rs", "b/tests/suite/z.rs"],
             Some("cargo test -p second --bins --test suite"),
         ),
+        // The tests of a program, and those in documentation, are in no library's tests.
+        (&programs, "cargo test", &["src/bin/tool.rs"], Some("cargo test -p one --bins")),
+        (&programs, "cargo test", &["src/a.rs"], Some("cargo test -p one --bins --lib")),
+        (&documented, "cargo test", &["src/a.rs"], None),
+        (&documented, "cargo test", &["src/b.rs"], None),
+        (&documented, "cargo test", &["tests/it.rs"], Some("cargo test -p one --test it")),
         (&two, "cargo test --workspace", &["a/benches/x.rs"], Some("cargo test -p first")),
         (&two, "cargo test --workspace", &["xtask/src/x.rs"], None),
     ];
