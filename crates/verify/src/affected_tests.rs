@@ -39,9 +39,9 @@ pub fn narrow_to_files(check: &Check, files: &[RelPath], read: &ReadProjectFile<
     })
 }
 
-/// Returns the check narrowed to the files of all tests that failed. `None` also where a failure is
-/// no test's, or its place is not in a file of tests: a test that fails in the product's code may be
-/// in any file.
+/// Returns the check narrowed to the files of all tests that failed. `None` also where a failure
+/// is no test's, or its place is not in a file of tests: a test that fails in the product's code
+/// may be in any file.
 #[must_use]
 pub fn narrow_to_failed_tests(
     check: &Check,

@@ -289,6 +289,40 @@ mod tests {
     }
 
     #[test]
+    fn runs_without_tests_of_each_runner_prove_nothing() {
+        let zero = "not run: it passed without running a single test";
+        let skipped = "not run: it passed without running a single test: all of them are skipped or ignored";
+        for (command, output, expected) in [
+            ("ctest", "No tests were found!!!\n", zero),
+            ("npm test", "No tests found, exiting with code 0\n", zero),
+            ("npm test", "Tests:       3 skipped, 3 total\n", skipped),
+            ("npm test", "Tests:       1 skipped, 2 passed, 3 total\n", "passed"),
+            ("mocha", "  0 passing (2ms)\n  3 pending\n", skipped),
+            ("mvn test", "Tests run: 2, Failures: 0, Errors: 0, Skipped: 2\n", skipped),
+            ("phpunit", "No tests executed!\n", zero),
+            ("phpunit", "Tests: 1, Assertions: 0, Skipped: 1.\n", skipped),
+            ("phpunit", "OK (1 test, 1 assertion)\n", "passed"),
+            ("rspec", "0 examples, 0 failures\n", zero),
+            ("rspec", "2 examples, 0 failures, 2 pending\n", skipped),
+            ("rspec", "2 examples, 0 failures, 1 pending\n", "passed"),
+            ("rake test", "0 runs, 0 assertions, 0 failures, 0 errors, 0 skips\n", zero),
+            ("rake test", "2 runs, 0 assertions, 0 failures, 0 errors, 2 skips\n", skipped),
+            ("cargo nextest run", "     Summary [   0.000s] 0 tests run: 0 passed, 1 skipped\n", skipped),
+            ("prove -lr t", "Files=1, Tests=0,  0 wallclock secs\nResult: NOTESTS\n", zero),
+            ("dotnet test", "No test is available in /a.dll.\n", zero),
+            (
+                "dotnet test",
+                "Skipped! - Failed:     0, Passed:     0, Skipped:     2, Total:     2\n",
+                skipped,
+            ),
+            ("gradle test", "> Task :compileTestJava NO-SOURCE\n> Task :test NO-SOURCE\n", zero),
+            ("mix test", "There are no tests to run\n", zero),
+        ] {
+            assert_eq!(word(command, &Outcome::Exited(0), output), expected, "{command}: {output}");
+        }
+    }
+
+    #[test]
     fn judgement_table() {
         use Outcome::{Cancelled, Exited, OutputLimit, SetupFailed, Signaled, TimedOut};
         use journeyman_sandbox::{NotStarted, NotStartedCause};
@@ -327,7 +361,6 @@ mod tests {
             ),
             ("node --test", Exited(0), "# tests 0\n# pass 0\n", zero),
             ("node --test", Exited(0), "# tests 2\n# pass 0\n# fail 0\n# skipped 2\n", skipped),
-            ("mocha", Exited(0), "  0 passing (2ms)\n  3 pending\n", skipped),
             ("go test ./...", Exited(0), "?   \tx\t[no test files]\n", zero),
             ("go test ./...", Exited(0), "?   \tx\t[no test files]\nok  \tx/y\t0.1s\n", "passed"),
             ("python3 -m pytest -q", Exited(5), "no tests ran in 0.01s", "not run: no tests collected"),
@@ -343,36 +376,7 @@ mod tests {
                 skipped,
             ),
             ("python3 -m unittest", Exited(0), "Ran 2 tests in 0.000s\n\nOK (skipped=2)\n", skipped),
-            ("npm test", Exited(0), "No tests found, exiting with code 0\n", zero),
-            ("npm test", Exited(0), "Tests:       3 skipped, 3 total\n", skipped),
-            ("npm test", Exited(0), "Tests:       1 skipped, 2 passed, 3 total\n", "passed"),
-            ("ctest", Exited(0), "No tests were found!!!\n", zero),
             ("ctest", Exited(0), "100% tests passed, 0 tests failed out of 3\n", "passed"),
-            ("mvn test", Exited(0), "Tests run: 2, Failures: 0, Errors: 0, Skipped: 2\n", skipped),
-            ("phpunit", Exited(0), "No tests executed!\n", zero),
-            ("phpunit", Exited(0), "Tests: 1, Assertions: 0, Skipped: 1.\n", skipped),
-            ("phpunit", Exited(0), "OK (1 test, 1 assertion)\n", "passed"),
-            ("rspec", Exited(0), "0 examples, 0 failures\n", zero),
-            ("rspec", Exited(0), "2 examples, 0 failures, 2 pending\n", skipped),
-            ("rspec", Exited(0), "2 examples, 0 failures, 1 pending\n", "passed"),
-            ("rake test", Exited(0), "0 runs, 0 assertions, 0 failures, 0 errors, 0 skips\n", zero),
-            ("rake test", Exited(0), "2 runs, 0 assertions, 0 failures, 0 errors, 2 skips\n", skipped),
-            (
-                "cargo nextest run",
-                Exited(0),
-                "     Summary [   0.000s] 0 tests run: 0 passed, 1 skipped\n",
-                skipped,
-            ),
-            ("prove -lr t", Exited(0), "Files=1, Tests=0,  0 wallclock secs\nResult: NOTESTS\n", zero),
-            ("dotnet test", Exited(0), "No test is available in /a.dll.\n", zero),
-            (
-                "dotnet test",
-                Exited(0),
-                "Skipped! - Failed:     0, Passed:     0, Skipped:     2, Total:     2\n",
-                skipped,
-            ),
-            ("gradle test", Exited(0), "> Task :compileTestJava NO-SOURCE\n> Task :test NO-SOURCE\n", zero),
-            ("mix test", Exited(0), "There are no tests to run\n", zero),
             (
                 "python3 -m pytest -q",
                 Exited(1),

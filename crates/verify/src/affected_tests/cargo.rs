@@ -57,8 +57,8 @@ fn find_package<'p>(path: &'p str, place: &CheckDirectory<'_>) -> Option<Affecte
     }
 }
 
-/// Returns the options that select the targets whose tests a file can affect; `None` if these aren't
-/// known.
+/// Returns the options that select the targets whose tests a file can affect; `None` if these
+/// aren't known.
 fn target_options(
     path: &str,
     package: &AffectedPackage<'_>,
