@@ -9,7 +9,7 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
 };
 
-use super::helper_files::write_file;
+use super::helper_files::{open_without_links, write_file};
 use super::overlay::{Durability, create_overlay_mount, mount_onto};
 use super::root_steps::{BindAccess, RootStep};
 use super::sys;
@@ -69,7 +69,8 @@ impl<'a> RootBuilder<'a> {
             RootStep::File { path } => self.create_file(path, &[]),
             RootStep::Link { path, target } => rustix::fs::symlinkat(target, self.root, path),
             RootStep::Bind { path, source, access } => {
-                let tree = clone_mount(CWD, source, access != BindAccess::Device, mount_attributes(access))?;
+                let recursive = access != BindAccess::Device;
+                let tree = clone_source(source, recursive, mount_attributes(access))?;
                 self.attach_tree(&tree, path)
             }
             RootStep::Base { path, access } => {
@@ -123,7 +124,7 @@ impl<'a> RootBuilder<'a> {
             (self.create_store_directory(b'u', 0o755)?, self.create_store_directory(b'w', 0o755)?);
         let mount = || {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let lower = rustix::fs::openat(CWD, source, flags, Mode::empty())?;
+            let lower = open_without_links(source)?;
             let upper = rustix::fs::openat(self.root, &upper, flags, Mode::empty())?;
             let work = rustix::fs::openat(self.root, &work, flags, Mode::empty())?;
             self.attach_tree(&create_overlay_mount(lower, upper, work, Durability::Command)?, path)
@@ -132,7 +133,7 @@ impl<'a> RootBuilder<'a> {
             return Ok(());
         }
         // Kernels before 5.11, or file systems that can't be a lower layer.
-        let tree = clone_mount(CWD, source, true, RDONLY_NOSUID_NODEV)?;
+        let tree = clone_source(source, true, RDONLY_NOSUID_NODEV)?;
         self.attach_tree(&tree, path)
     }
 
@@ -183,6 +184,12 @@ fn mount_attributes(access: BindAccess) -> u64 {
         BindAccess::Writable => NOSUID | NODEV,
         BindAccess::Device => NOSUID | NOEXEC,
     }
+}
+
+/// Creates a separate mount of the host's files at a path, following no link: a directory on the way
+/// may have been replaced by one since the plan was made.
+fn clone_source(path: &CStr, recursive: bool, attributes: u64) -> Result<OwnedFd, Errno> {
+    clone_mount(open_without_links(path)?, c"", recursive, attributes)
 }
 
 /// Creates a separate mount of the files at a path.

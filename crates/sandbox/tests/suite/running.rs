@@ -377,6 +377,32 @@ fn a_protected_link_is_refused_and_a_missing_one_not_made() {
 }
 
 #[test]
+fn a_path_that_became_a_link_after_the_request_is_not_mounted() {
+    let lists: [fn(&mut Request) -> &mut Vec<std::path::PathBuf>; 3] =
+        [|r| &mut r.read_only, |r| &mut r.writable, |r| &mut r.layered];
+    for list in lists {
+        let (project, place) = (project(), tempfile::tempdir().unwrap());
+        let at = |name: &str| place.path().join(name);
+        for name in ["listed", "other"] {
+            std::fs::create_dir_all(at(name).join("inner")).unwrap();
+            std::fs::write(at(name).join("inner/file"), name).unwrap();
+        }
+        let command = format!("cat {}", at("listed/inner/file").display());
+        let mut request = Request::for_shell_command(project.path(), &command);
+        list(&mut request).push(at("listed/inner"));
+        // More than a socket takes, so the helper has the rest only after this thread waits.
+        request.stdin = Stdin::Bytes(vec![0; 8 << 20]);
+        let completed = block_on(async {
+            let running = sandbox().spawn(request, CancellationToken::new()).await.unwrap();
+            std::fs::rename(at("listed"), at("before")).unwrap();
+            std::os::unix::fs::symlink("other", at("listed")).unwrap();
+            running.wait().await.unwrap()
+        });
+        assert!(matches!(completed.outcome, Outcome::SetupFailed(_)), "{completed:?}");
+    }
+}
+
+#[test]
 fn the_host_network_only_when_asked_for() {
     let project = project();
     let mut request = Request::for_shell_command(project.path(), "grep -c : /proc/net/dev");
