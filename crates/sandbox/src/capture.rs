@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::Denial;
 use crate::clean_output::clean_output;
@@ -189,6 +190,16 @@ impl OutputCollector {
     pub(crate) async fn wait_for_room(&self) {
         if self.patient {
             drop(self.live.reserve().await);
+        }
+    }
+
+    /// Waits like [`wait_for_room`](Self::wait_for_room), and moves the end of the wait for output,
+    /// if there is one, by the time that this took.
+    pub(crate) async fn wait_for_room_before(&self, end: &mut Option<Instant>) {
+        if let Some(end) = end {
+            let begun = Instant::now();
+            self.wait_for_room().await;
+            *end += begun.elapsed();
         }
     }
 

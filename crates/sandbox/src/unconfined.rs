@@ -177,6 +177,7 @@ async fn watch_command(
     let mut outcome = None;
     let mut linger = None;
     while out.is_some() || err.is_some() || linger.is_none() {
+        collector.wait_for_room_before(&mut linger).await;
         // A flooding command runs until the kernel kills it; unread output blocks it.
         let reads = outcome != Some(Outcome::OutputLimit) || linger.is_some();
         tokio::select! {

@@ -185,6 +185,7 @@ async fn run_command(
     let (mut fed, mut open, mut code, mut listening) = (false, true, None, true);
     let mut linger = None;
     while open {
+        collector.wait_for_room_before(&mut linger).await;
         tokio::select! {
             piece = next_with_reader_room(collector, output.next()) => match piece.transpose()? {
                 Some(piece) => {
