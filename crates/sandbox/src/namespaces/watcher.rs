@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_protocol::Enforcement;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use tokio::io::Interest;
@@ -100,6 +101,14 @@ impl OutputPipe {
             Some(pipe) => pipe.readable().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Returns true if the pipe has ended or is empty. All that an ended command wrote is in it, and
+    /// a process outside that the command gave the writing end to can keep it open for ever.
+    fn is_drained(&self) -> bool {
+        let Some(pipe) = &self.0 else { return true };
+        let now = Timespec::default();
+        matches!(poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&now)), Ok(0))
     }
 
     /// Wraps the outer side of a terminal, which can be read like a pipe.
@@ -293,10 +302,10 @@ impl Watcher {
         self.into_observation().await
     }
 
-    /// Returns true if no more messages and output can come: the pipes are closed, and pid 1 has
-    /// sent its last message or is gone, or there never was one.
+    /// Returns true if no more messages and output of the command can come: pid 1 has sent its last
+    /// message or is gone, or there never was one, and what was written is read.
     fn is_over(&self) -> bool {
-        self.processes.have_ended(self.connected) && self.stdout.0.is_none() && self.stderr.0.is_none()
+        self.processes.have_ended(self.connected) && self.stdout.is_drained() && self.stderr.is_drained()
     }
 
     /// Returns true if no more output is read of a flood that is to be stopped, but for the rest in

@@ -91,6 +91,39 @@ for name, call, data in [('type', termios.TIOCSTI, b'x'), ('console', 0x541c, b'
 }
 
 #[test]
+fn output_that_another_command_keeps_open_is_not_waited_for() {
+    let python = "/usr/bin/python3";
+    if !has_program_or_skip(python) {
+        return;
+    }
+    let project = project();
+    let keep = "import socket, time
+s = socket.socket(socket.AF_UNIX); s.bind('s'); s.listen(); print('ready', flush=True)
+kept = [socket.recv_fds(s.accept()[0], 1, 4) for _ in range(2)]; time.sleep(1000)";
+    let give = "import socket
+s = socket.socket(socket.AF_UNIX); s.connect('s'); print('x' * 50000, flush=True)
+socket.send_fds(s, [b'x'], [1, 2])";
+    let request =
+        |code: &str| Request::for_program(project.path(), [python, "-c", code].map(Into::into).to_vec());
+    block_on(async {
+        let (sandbox, cancel) = (sandbox(), CancellationToken::new());
+        let mut keeper = request(keep);
+        keeper.limits.wall = std::time::Duration::from_secs(20);
+        let mut keeper = sandbox.spawn(keeper, cancel.clone()).await.unwrap();
+        assert_eq!(keeper.next_chunk().await.unwrap().bytes, b"ready\n");
+        for streams in [StdioMode::Merged, StdioMode::Terminal { columns: 80, rows: 25 }] {
+            let mut giver = request(give);
+            giver.streams = streams;
+            let given = sandbox.spawn(giver, CancellationToken::new()).await.unwrap().wait().await.unwrap();
+            assert_eq!(given.outcome, Outcome::Exited(0), "{given:?}");
+            assert_eq!(given.stdout.text.trim_end().len(), 50_000);
+        }
+        cancel.cancel();
+        assert_eq!(keeper.wait().await.unwrap().outcome, Outcome::Cancelled, "its end was waited for");
+    });
+}
+
+#[test]
 fn the_unprivileged_have_them_too() {
     common::again_unprivileged(module_path!());
 }
