@@ -282,8 +282,14 @@ impl Init<'_> {
         for (resource, limit) in LIMITED_RESOURCES.into_iter().zip(&self.policy.limits) {
             let Some(limit) = *limit else { continue };
             // Above the hard limit nothing can be had; it is the tighter one then.
-            let limit = rustix::process::getrlimit(resource).maximum.map_or(limit, |hard| hard.min(limit));
-            rustix::process::setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
+            let bound = |limit: u64| {
+                rustix::process::getrlimit(resource).maximum.map_or(limit, |hard| hard.min(limit))
+            };
+            // At the hard limit of processor time the kernel sends SIGKILL, which may come from
+            // anybody; at the soft one it sends SIGXCPU.
+            let hard = if resource == Resource::Cpu { limit.saturating_add(1) } else { limit };
+            let (current, maximum) = (Some(bound(limit)), Some(bound(hard)));
+            rustix::process::setrlimit(resource, Rlimit { current, maximum })?;
         }
         Ok(())
     }

@@ -308,6 +308,17 @@ fn commands_end_as_they_end_and_have_what_is_theirs() {
 }
 
 #[test]
+fn a_command_that_uses_up_its_processor_time_is_told_so() {
+    if !works() {
+        return;
+    }
+    let project = project();
+    let mut request = Request::for_shell_command(project.path(), "while :; do :; done");
+    request.limits.cpu = Some(Duration::from_secs(1));
+    assert_eq!(run(request).outcome, Outcome::CpuLimit);
+}
+
+#[test]
 fn the_private_directory_is_gone_afterwards() {
     if !works() {
         return;
