@@ -12,8 +12,10 @@ use crate::host_files::HostFiles;
 
 /// Maximum bytes of settings that are searched: longer settings are hidden whole.
 const MAX_SETTINGS_BYTES: u64 = 256 * 1024;
-/// Submodules whose settings are looked at; a project has a handful.
+/// Submodules of a directory whose settings are looked at; a project has a handful.
 const MAX_SUBMODULES: usize = 64;
+/// Directories of one repository that are searched for submodules.
+const MAX_SEARCHED_DIRECTORIES: usize = 256;
 /// A key or variable with one of these in its name has a secret for a value.
 const SECRET_KEY_WORDS: [&str; 4] = ["extraheader", "pass", "secret", "token"];
 /// Schemes in whose addresses the name of a user is as good as a password: code hosts take tokens
@@ -31,14 +33,14 @@ pub(crate) fn blank_git_settings(
     root: &Path,
     view: &HostFiles,
 ) -> Vec<(PathBuf, CString)> {
-    let git = protected.iter().filter(|path| path.file_name().eq_ignore_ascii_case(b".git"));
+    let is_git = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+            || view.metadata(&path.join("HEAD")).is_ok()
+    };
+    let protected = protected.iter().map(|path| root.join(path.as_path()));
     let mut all = Vec::new();
-    for directory in git.map(|path| root.join(path.as_path())).filter(|path| view.is_dir(path)) {
-        let modules = directory.join("modules");
-        let names =
-            fs::read_dir(view.host_path(&modules)).into_iter().flatten().flatten().take(MAX_SUBMODULES);
-        let submodules = names.map(|entry| modules.join(entry.file_name()));
-        all.extend(std::iter::once(directory.clone()).chain(submodules).filter_map(|of| {
+    for directory in protected.filter(|path| view.is_dir(path) && is_git(path)) {
+        all.extend(repository_directories(directory, view).into_iter().filter_map(|of| {
             let file = of.join("config");
             // The target of a link is shown or hidden under its own name.
             let text = view
@@ -55,6 +57,23 @@ pub(crate) fn blank_git_settings(
         }));
     }
     all
+}
+
+/// Returns a repository's own directory and those of its submodules, which have submodules too. A
+/// submodule's name may have slashes.
+fn repository_directories(top: PathBuf, view: &HostFiles) -> Vec<PathBuf> {
+    let (mut found, mut pending) = (Vec::new(), vec![top]);
+    for _ in 0..MAX_SEARCHED_DIRECTORIES {
+        let Some(mut directory) = pending.pop() else { break };
+        if found.is_empty() || view.metadata(&directory.join("config")).is_ok() {
+            found.push(directory.clone());
+            directory.push("modules");
+        }
+        let entries = fs::read_dir(view.host_path(&directory)).into_iter().flatten().flatten();
+        let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        pending.extend(directories.take(MAX_SUBMODULES).map(|entry| directory.join(entry.file_name())));
+    }
+    found
 }
 
 /// Returns true if a file can't be read, or holds what may be a credential.

@@ -99,6 +99,23 @@ fn passwords_in_a_repositorys_settings_are_blanked_for_commands() {
 }
 
 #[test]
+fn passwords_of_every_submodule_and_of_a_repository_by_another_name_are_blanked() {
+    let project = tempfile::Builder::new().prefix("jm-git-").tempdir().unwrap();
+    let root = project.path();
+    let repositories = [".bare", ".bare/modules/libs/one", ".bare/modules/libs/one/modules/two"];
+    for repository in repositories {
+        fs::create_dir_all(root.join(repository)).unwrap();
+        fs::write(root.join(repository).join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(root.join(repository).join("config"), "\turl = https://bob:hunter2@host/a\n").unwrap();
+    }
+    fs::write(root.join(".git"), "gitdir: ./.bare\n").unwrap();
+    let mut request = Request::for_shell_command(root, "find .bare -name config -exec cat {} +");
+    request.protected = Repositories::read(root, root, paths(&[".git"])).protected_paths();
+    let completed = run(request);
+    assert_eq!(completed.stdout.text, "\turl = https://***@host/a\n".repeat(repositories.len()));
+}
+
+#[test]
 fn repositories_are_protected_with_what_they_point_to() {
     let project = tempfile::Builder::new().prefix("jm-git-").tempdir().unwrap();
     let root = project.path();
