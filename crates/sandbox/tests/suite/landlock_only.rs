@@ -326,7 +326,8 @@ fn the_private_directory_is_gone_afterwards() {
     let project = project();
     let said = text(Request::for_shell_command(
         project.path(),
-        "echo $TMPDIR; mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c",
+        "echo $TMPDIR; mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c; ln -s /etc $TMPDIR/a/link; chmod 0 $TMPDIR/a/b; \
+         chmod 500 $TMPDIR/a $TMPDIR",
     ));
     let private = Path::new(said.trim());
     assert!(private.starts_with("/tmp") && !private.exists(), "{said}");

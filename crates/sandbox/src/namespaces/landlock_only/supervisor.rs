@@ -103,7 +103,25 @@ impl Drop for PrivateDirectory<'_> {
     fn drop(&mut self) {
         // Nobody writes to it any more. What can't be removed is the user's own, and lies where
         // such things do.
-        std::fs::remove_dir_all(self.0).ok();
+        if std::fs::remove_dir_all(self.0).is_err() {
+            unlock_directories(self.0);
+            std::fs::remove_dir_all(self.0).ok();
+        }
+    }
+}
+
+/// Lets this user list and change a directory and those beneath it: a command may have taken these
+/// rights away, as Go does in its module cache.
+fn unlock_directories(top: &Path) {
+    let mut pending = vec![top.to_owned()];
+    while let Some(directory) = pending.pop() {
+        let opened = CString::new(directory.as_os_str().as_bytes()).map(|path| open_without_links(&path));
+        if let Ok(Ok(opened)) = opened {
+            sys::change_mode(opened, Mode::RWXU.bits()).ok();
+        }
+        let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+        let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        pending.extend(directories.map(|entry| entry.path()));
     }
 }
 
