@@ -186,8 +186,8 @@ fn mount_attributes(access: BindAccess) -> u64 {
     }
 }
 
-/// Creates a separate mount of the host's files at a path, following no link: a directory on the way
-/// may have been replaced by one since the plan was made.
+/// Creates a separate mount of the host's files at a path, following no link: a directory on the
+/// way may have been replaced by one since the plan was made.
 fn clone_source(path: &CStr, recursive: bool, attributes: u64) -> Result<OwnedFd, Errno> {
     clone_mount(open_without_links(path)?, c"", recursive, attributes)
 }

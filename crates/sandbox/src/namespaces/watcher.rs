@@ -103,8 +103,8 @@ impl OutputPipe {
         }
     }
 
-    /// Returns true if the pipe has ended or is empty. All that an ended command wrote is in it, and
-    /// a process outside that the command gave the writing end to can keep it open for ever.
+    /// Returns true if the pipe has ended or is empty. All that an ended command wrote is in it,
+    /// and a process outside that the command gave the writing end to can keep it open for ever.
     fn is_drained(&self) -> bool {
         let Some(pipe) = &self.0 else { return true };
         let now = Timespec::default();
@@ -263,6 +263,8 @@ impl Watcher {
             let hello = (self.begun + MAX_HELLO_WAIT).into();
             let running = self.outcome.is_none();
             let reads = !self.has_enough_output();
+            // The reader of the last output may take longer than the processes.
+            let alive = !self.processes.have_ended(self.connected);
             let turn = tokio::select! {
                 ready = wait_with_reader_room(&self.collector, self.stdout.wait_readable()), if reads => { ready.map_err(supervise_error("reading output"))?; WatchEvent::Stdout }
                 ready = wait_with_reader_room(&self.collector, self.stderr.wait_readable()), if reads => { ready.map_err(supervise_error("reading output"))?; WatchEvent::Stderr }
@@ -276,7 +278,7 @@ impl Watcher {
                 _ = looks.tick(), if running && grouped => WatchEvent::Look,
                 () = self.stop.cancelled(), if running => WatchEvent::Stop(Outcome::Cancelled),
                 () = tokio::time::sleep_until(hello), if !self.greeted => WatchEvent::NoHello,
-                () = sleep_until(self.killed) => WatchEvent::GiveUp,
+                () = sleep_until(self.killed), if alive => WatchEvent::GiveUp,
             };
             match turn {
                 WatchEvent::Stdout => self.read_output(OutputStream::Stdout, &mut buffer)?,

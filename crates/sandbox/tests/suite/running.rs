@@ -601,36 +601,3 @@ fn a_reader_who_is_to_miss_nothing_misses_nothing() {
     });
     assert_eq!(read, [20_000_000, 4]);
 }
-
-#[test]
-fn a_slow_reader_of_an_unconfined_command_misses_nothing() {
-    if !has_program_or_skip("/usr/bin/python3") {
-        return;
-    }
-    let project = project();
-    // A piece for each place that there is, and more in the pipe when it ends.
-    let code = "import fcntl, os, struct, termios
-for number in range(8):
-    os.write(1, b'x')
-    while struct.unpack('i', fcntl.ioctl(1, termios.FIONREAD, b'1234'))[0]: pass
-os.write(1, b'last'); os.mkdir('written')";
-    let mut request = program(project.path(), &["/usr/bin/python3", "-c", code]);
-    request.needs = SandboxNeeds::NONE;
-    request.live = journeyman_sandbox::LiveOutputMode::Whole;
-    let settings = SandboxSettings { allow: vec![SandboxTier::Unconfined], allow_root: true, ..settings() };
-    let read = block_on(async {
-        let mut running = Sandbox::new(settings).spawn(request, CancellationToken::new()).await.unwrap();
-        while !project.path().join("written").exists() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-        // Longer than the output of a process in the background is waited for.
-        tokio::time::sleep(Duration::from_millis(1500)).await;
-        let mut read = Vec::new();
-        while let Some(chunk) = running.next_chunk().await {
-            read.extend(chunk.bytes);
-        }
-        assert_eq!(running.wait().await.unwrap().outcome, Outcome::Exited(0));
-        read
-    });
-    assert_eq!(String::from_utf8(read).unwrap(), "xxxxxxxxlast");
-}

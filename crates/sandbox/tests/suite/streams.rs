@@ -3,8 +3,13 @@
 use crate::common;
 use journeyman_testkit::has_program_or_skip;
 
-use crate::common::{block_on, project, run, sandbox};
-use journeyman_sandbox::{Outcome, Request, SpillFile, Stdin, StdioMode};
+use std::time::Duration;
+
+use crate::common::{block_on, project, run, sandbox, settings};
+use journeyman_protocol::SandboxTier;
+use journeyman_sandbox::{
+    CompletedCommand, LiveOutputMode, Outcome, Request, Sandbox, SandboxSettings, SpillFile, Stdin, StdioMode,
+};
 use tokio_util::sync::CancellationToken;
 
 /// Why a request isn't run.
@@ -108,7 +113,7 @@ socket.send_fds(s, [b'x'], [1, 2])";
     block_on(async {
         let (sandbox, cancel) = (sandbox(), CancellationToken::new());
         let mut keeper = request(keep);
-        keeper.limits.wall = std::time::Duration::from_secs(20);
+        keeper.limits.wall = Duration::from_secs(20);
         let mut keeper = sandbox.spawn(keeper, cancel.clone()).await.unwrap();
         assert_eq!(keeper.next_chunk().await.unwrap().bytes, b"ready\n");
         for streams in [StdioMode::Merged, StdioMode::Terminal { columns: 80, rows: 25 }] {
@@ -121,6 +126,66 @@ socket.send_fds(s, [b'x'], [1, 2])";
         cancel.cancel();
         assert_eq!(keeper.wait().await.unwrap().outcome, Outcome::Cancelled, "its end was waited for");
     });
+}
+
+/// Writes a piece for each place that there is, and more into the pipe.
+const MORE_THAN_WAITS: &str = "import fcntl, os, struct, sys, termios, time
+for number in range(8):
+    os.write(1, b'x')
+    while struct.unpack('i', fcntl.ioctl(1, termios.FIONREAD, b'1234'))[0]: pass
+os.write(1, b'last'); os.mkdir('written'); time.sleep(float(sys.argv[1]))";
+
+/// What a reader gets who begins a while after all was written, and the command was cancelled.
+async fn read_late(tier: SandboxTier, seconds: &str, pause: Duration) -> (String, CompletedCommand) {
+    let project = project();
+    let mut request = Request::for_program(
+        project.path(),
+        ["/usr/bin/python3", "-c", MORE_THAN_WAITS, seconds].map(Into::into).to_vec(),
+    );
+    request.needs = tier.max_needs();
+    request.live = LiveOutputMode::Whole;
+    let settings = SandboxSettings { allow_root: true, allow: vec![tier], ..settings() };
+    let cancel = CancellationToken::new();
+    let mut running = Sandbox::new(settings).spawn(request, cancel.clone()).await.unwrap();
+    while !project.path().join("written").exists() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    cancel.cancel();
+    tokio::time::sleep(pause).await;
+    let mut read = Vec::new();
+    while let Some(chunk) = running.next_chunk().await {
+        read.extend(chunk.bytes);
+    }
+    (String::from_utf8(read).unwrap(), running.wait().await.unwrap())
+}
+
+#[test]
+fn a_slow_reader_of_an_unconfined_command_misses_nothing() {
+    if has_program_or_skip("/usr/bin/python3") {
+        // Longer than the output of a process in the background is waited for.
+        let pause = Duration::from_millis(1500);
+        let (read, _) = block_on(read_late(SandboxTier::Unconfined, "0", pause));
+        assert_eq!(read, "xxxxxxxxlast");
+    }
+}
+
+#[test]
+fn a_slow_reader_of_a_killed_command_misses_nothing() {
+    if !has_program_or_skip("/usr/bin/python3") {
+        return;
+    }
+    let landlock = SandboxSettings { allow: vec![SandboxTier::Landlock], allow_root: true, ..settings() };
+    let landlock = block_on(Sandbox::new(landlock).enforcement(&SandboxTier::Landlock.max_needs()));
+    // Longer than the end of killed processes is waited for.
+    let late = |tier| read_late(tier, "1000", Duration::from_secs(6));
+    let (first, second) = block_on(async {
+        let other = if landlock.is_ok() { SandboxTier::Landlock } else { SandboxTier::Namespaces };
+        tokio::join!(late(SandboxTier::Namespaces), late(other))
+    });
+    for (read, completed) in [first, second] {
+        assert_eq!((read.as_str(), &completed.outcome), ("xxxxxxxxlast", &Outcome::Cancelled));
+        assert_eq!(completed.denials, [], "{completed:?}");
+    }
 }
 
 #[test]
