@@ -265,6 +265,12 @@ fn encode_block(block: &Block) -> Option<Value> {
                     ResultPart::Image(image) => Some(encode_image(image)),
                 })
                 .collect();
+            // The API refuses images in a result that is an error, so the text says that it is one.
+            let said = *is_error && content.iter().any(|part| matches!(part, ResultPart::Image(_)));
+            if said {
+                parts.retain(|part| part.get("source").is_some());
+                parts.insert(0, json!({"type": "text", "text": transcript::result_text(content, true, "")}));
+            }
             if parts.is_empty() {
                 parts.push(json!({"type": "text", "text": transcript::result_text(&[], false, "")}));
             }
@@ -273,7 +279,10 @@ fn encode_block(block: &Block) -> Option<Value> {
                 "tool_use_id": legal_names::legal_call_id(id.as_str(), IdRule::Common),
                 "content": parts,
             });
-            if *is_error && let Some(members) = result.as_object_mut() {
+            if *is_error
+                && !said
+                && let Some(members) = result.as_object_mut()
+            {
                 members.insert("is_error".to_owned(), Value::Bool(true));
             }
             result

@@ -526,3 +526,25 @@ pub(super) fn validate(body: &Value) {
     }
     assert!(open.is_empty());
 }
+
+/// The API refuses images in a result that is an error, and with them the whole conversation.
+#[test]
+fn an_error_with_an_image_stays_one_that_the_api_accepts() {
+    let result = |text: &str| {
+        let Block::ToolResult { id, content, .. } = result_with_image("call_1", text) else { panic!() };
+        let blocks = vec![Block::ToolResult { id, content, is_error: true }];
+        let messages = vec![
+            Message::user_text("Look."),
+            assistant(vec![call("call_1", "screenshot", json!({}))]),
+            user(blocks),
+        ];
+        let request = ModelRequest { messages, ..ModelRequest::default() };
+        encode(Wire::Anthropic, "https://api.anthropic.com", &request)["messages"][2]["content"][0].clone()
+    };
+    for (text, marked) in [("no such window", "Error: no such window"), ("Error: gone", "Error: gone")] {
+        let result = result(text);
+        assert_eq!(result["is_error"], Value::Null, "{result}");
+        assert_eq!(result["content"][0], json!({"type": "text", "text": marked}));
+        assert_eq!(result["content"][1]["type"], "image");
+    }
+}
