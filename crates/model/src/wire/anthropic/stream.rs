@@ -55,7 +55,11 @@ impl Decoder for AnthropicDecoder {
             "content_block_delta" => self.handle_block_delta(&value)?,
             "content_block_stop" => self.handle_block_stop(block_index(&value)?)?,
             "message_delta" => self.handle_message_delta(&value),
-            "message_stop" => self.ended = true,
+            "message_stop" => {
+                let open: Vec<u64> = self.blocks.keys().copied().collect();
+                open.into_iter().try_for_each(|index| self.handle_block_stop(index))?;
+                self.ended = true;
+            }
             "error" => return Err(provider_error::error_from_event(&value)),
             _ => {}
         }

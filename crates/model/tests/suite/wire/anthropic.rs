@@ -548,3 +548,21 @@ fn an_error_with_an_image_stays_one_that_the_api_accepts() {
         assert_eq!(result["content"][1]["type"], "image");
     }
 }
+
+/// The input of a call is not lost if the server ends the message without ending the block.
+#[test]
+fn a_message_that_ends_before_its_blocks_keeps_the_input_of_a_call() {
+    let stream = concat!(
+        r#"data: {"type":"message_start","message":{"model":"m"}}"#,
+        "\n\n",
+        r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c","name":"list","input":{"under":"src"}}}"#,
+        "\n\n",
+        r#"data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#,
+        "\n\n",
+        r#"data: {"type":"message_stop"}"#,
+        "\n\n",
+    );
+    let reply = reply(Wire::Anthropic, stream);
+    let calls: Vec<_> = reply.message.tool_uses().map(|call| &call.input).collect();
+    assert_eq!(calls, [&json!({"under": "src"})]);
+}
