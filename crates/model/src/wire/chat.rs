@@ -22,6 +22,9 @@ use crate::{ModelError, ModelRequest, Secret, Thinking};
 /// The text that stands for the images of a result.
 const IMAGES_PLACEHOLDER: &str = "(the image follows in the next message)";
 
+/// The assistant's text between a result and the user's text, for models that require one.
+const BRIDGE_TEXT: &str = "Noted.";
+
 /// The codec of the protocol.
 #[derive(Debug)]
 pub(super) struct ChatCodec {
@@ -88,9 +91,10 @@ impl Codec for ChatCodec {
         if !system.is_empty() {
             messages.push(json!({"role": "system", "content": system}));
         }
+        let bridges = self.host.refuses_user_after_result(&request.model);
         for turn in &turns {
             match turn.role {
-                Role::User => self.encode_user_turn(turn, &mut messages),
+                Role::User => self.encode_user_turn(turn, bridges, &mut messages),
                 Role::Assistant => messages.push(self.encode_assistant_turn(turn)),
             }
         }
@@ -138,7 +142,8 @@ impl ChatCodec {
         }
     }
 
-    fn encode_user_turn(&self, turn: &Turn<'_>, messages: &mut Vec<Value>) {
+    /// Encodes a user's turn; `bridges` if the user's own text can't follow a result.
+    fn encode_user_turn(&self, turn: &Turn<'_>, bridges: bool, messages: &mut Vec<Value>) {
         let mut parts = Vec::new();
         for block in &turn.blocks {
             match block {
@@ -160,6 +165,9 @@ impl ChatCodec {
         }
         if parts.is_empty() {
             return;
+        }
+        if bridges && messages.last().is_some_and(|last| last.get("tool_call_id").is_some()) {
+            messages.push(json!({"role": "assistant", "content": BRIDGE_TEXT}));
         }
         // Many servers and templates accept a plain string only; parts are for images.
         let texts: Option<Vec<&str>> =

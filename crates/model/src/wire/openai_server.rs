@@ -48,6 +48,15 @@ impl OpenAiServer {
         if self == Self::Mistral { IdRule::Mistral } else { IdRule::Common }
     }
 
+    /// Returns true if a user's message right after a tool's result is refused: by Mistral, and by
+    /// the templates of its models elsewhere.
+    pub(super) fn refuses_user_after_result(self, model: &str) -> bool {
+        const MISTRAL_MODELS: [&str; 7] =
+            ["mistral", "ministral", "mixtral", "devstral", "codestral", "magistral", "pixtral"];
+        let model = model.to_ascii_lowercase();
+        self == Self::Mistral || MISTRAL_MODELS.iter().any(|name| model.contains(name))
+    }
+
     /// Returns the headers that carry a key.
     pub(super) fn auth_headers(self, key: &str) -> Vec<(&'static str, String)> {
         match self {

@@ -401,6 +401,21 @@ fn what_servers_of_their_own_mind_get() {
         }
     }
     validate(&mistral);
+    // Mistral refuses a user's message right after a result.
+    let roles = |body: &Value| -> Vec<String> {
+        list(&body["messages"]).iter().map(|message| string(&message["role"]).to_owned()).collect()
+    };
+    for base in ["https://api.mistral.ai/v1", LOCAL, "https://openrouter.ai/api/v1"] {
+        let said = roles(&encode(
+            Wire::Chat,
+            base,
+            &ModelRequest { model: "Devstral-Small".to_owned(), ..request.clone() },
+        ));
+        let refused = said.windows(2).any(|pair| pair == ["tool", "user"]);
+        assert!(!refused && said.windows(2).any(|pair| pair == ["tool", "assistant"]), "{base}: {said:?}");
+    }
+    let said = roles(&encode(Wire::Chat, LOCAL, &request));
+    assert!(said.windows(2).any(|pair| pair == ["tool", "user"]), "{said:?}");
     let router = "https://openrouter.ai/api/v1";
     assert_eq!(encode(Wire::Chat, router, &request)["reasoning"], json!({"effort": "low"}));
     let budget = ModelRequest { thinking: Some(Thinking::Budget(5_000)), ..request };
