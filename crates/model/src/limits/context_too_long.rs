@@ -16,6 +16,7 @@ const PHRASES_BEFORE_LIMIT: &[&str] = &[
     "while limit is",
     "only supports up to",
     "context length of only",
+    "context length is only",
     "must have less than",
     "prompt cannot exceed",
     "input length should be [1,",
@@ -101,6 +102,11 @@ mod tests {
                 "Trying to keep the first 9273 tokens when context the overflows. However, the model is loaded with \
                  context length of only 8192 tokens, which is not enough.",
                 Some(8_192),
+            ),
+            (
+                "You passed 33537 input tokens and requested 32000 output tokens. However, the model's context length is \
+                 only 32768 tokens, resulting in a maximum input length of 768 tokens.",
+                Some(32_768),
             ),
             ("`inputs` must have less than 4096 tokens. Given: 5000", Some(4_096)),
             (

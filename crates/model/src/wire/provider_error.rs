@@ -249,6 +249,7 @@ const NO_TOOLS_PHRASES: &[&str] = &[
     "does not support tool",
     "doesn't support tool",
     "do not support tool",
+    "context length is only",
     "not support tools",
     "endpoints found that support tool use",
     "tool choice requires --enable-auto-tool-choice",

@@ -243,6 +243,12 @@ const CASES: &[(u16, &str, Meaning)] = &[
         r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"prompt is too long: 9 > 8","provider_name":"X"}}}"#,
         TooLong,
     ),
+    // vLLM since 0.11, with the numbers of tokens or the length in characters
+    (
+        400,
+        r#"{"error":{"message":"You passed 33537 input tokens and requested 32000 output tokens. However, the model's context length is only 32768 tokens, resulting in a maximum input length of 768 tokens. Please reduce the length of the input prompt.","type":"BadRequestError","param":"input_tokens","code":400}}"#,
+        TooLong,
+    ),
     // DeepSeek, Mistral, Groq, xAI, Moonshot, Copilot
     (
         402,
