@@ -159,9 +159,12 @@ impl<'a> Exchange<'a> {
             return Err(AttemptError { error, retry_after });
         }
         if is_html_or_json(&response) {
-            let message = self.model.status_error(response.status, response.body).await;
+            let error = self.model.status_error(response.status, response.body).await;
+            if !matches!(error, ModelError::Http { status: ..400, .. }) {
+                return Err(error.into());
+            }
             return Err(ModelError::Protocol(format!(
-                "{url} answered with a document instead of an event stream (is the base URL right?): {message}"
+                "{url} answered with a document instead of an event stream (is the base URL right?): {error}"
             ))
             .into());
         }

@@ -16,6 +16,8 @@ const MAX_PROVIDER_MESSAGE_BYTES: usize = 2_000;
 #[derive(Debug)]
 pub(super) struct ProviderError {
     status: Option<u16>,
+    /// True if the body has a member `error`.
+    is_named: bool,
     /// `type`, `code`, `status` and `reason`, in lower case.
     words: Vec<String>,
     message: String,
@@ -37,6 +39,10 @@ pub(super) fn error_from_status(status: u16, body: &[u8]) -> ModelError {
         Ok(value) => ProviderError::from_json(&value),
         Err(_) => ProviderError::from_plain_text(&body),
     };
+    // With a status of success, only a document that has an error is one.
+    if status < 400 && !failure.is_named {
+        return ModelError::Http { status, message: failure.message };
+    }
     failure.into_error(ErrorOrigin::Refused(status))
 }
 
@@ -50,7 +56,8 @@ impl ProviderError {
     /// …}`.
     fn from_json(value: &Value) -> Self {
         let outer = value.as_array().and_then(|all| all.first()).unwrap_or(value);
-        let error = json::get_present(outer, "error").unwrap_or(outer);
+        let named = json::get_present(outer, "error");
+        let error = named.unwrap_or(outer);
         let mut words = Vec::new();
         let mut status = None;
         let fields = [error, outer];
@@ -80,7 +87,7 @@ impl ProviderError {
         // any text.
         let details = json::get_present(error, "details").map(Value::to_string).unwrap_or_default();
         let all = format!("{} {message} {details}", words.join(" ")).to_lowercase();
-        Self { status, words, message: to_one_line(&message), all }
+        Self { status, is_named: named.is_some(), words, message: to_one_line(&message), all }
     }
 
     /// Creates an error from text that is not JSON: a proxy's page, or plain text.
@@ -92,7 +99,7 @@ impl ProviderError {
         let message = title.map_or_else(|| strip_tags(body), str::to_owned);
         let message = to_one_line(&message);
         let message = if message.is_empty() { "no message".to_owned() } else { message };
-        Self { status: None, words: Vec::new(), message, all: body.to_lowercase() }
+        Self { status: None, is_named: false, words: Vec::new(), message, all: body.to_lowercase() }
     }
 
     fn has_word(&self, words: &[&str]) -> bool {
@@ -105,9 +112,9 @@ impl ProviderError {
 
     fn into_error(self, when: ErrorOrigin) -> ModelError {
         let status = match when {
-            ErrorOrigin::Refused(status) => status,
-            // Inside a stream, the code is all there is; 0 means no status.
-            ErrorOrigin::Streaming => self.status.filter(|code| (400..600).contains(code)).unwrap_or(0),
+            ErrorOrigin::Refused(status) if status >= 400 => status,
+            // After a status of success, the code is all there is; 0 means no status.
+            _ => self.status.filter(|code| (400..600).contains(code)).unwrap_or(0),
         };
         if self.is_too_long(status) {
             return ModelError::ContextTooLong { message: self.message };
@@ -136,7 +143,9 @@ impl ProviderError {
             return ModelError::Overloaded { message: self.message };
         }
         match when {
-            ErrorOrigin::Refused(status) => ModelError::Http { status, message: self.message },
+            ErrorOrigin::Refused(sent) => {
+                ModelError::Http { status: if status == 0 { sent } else { status }, message: self.message }
+            }
             ErrorOrigin::Streaming => {
                 // The server accepted the request, so an error in its response is the server's
                 // unless it says otherwise.
@@ -238,6 +247,7 @@ const TOO_LONG_PHRASES: &[&str] = &[
     "number of input tokens exceeds maximum length",
     "when context the overflows",
     "reached context length of",
+    "context length is only",
     "tokens in the prompt cannot exceed",
     "range of input length should be",
     "`inputs` must have less than",
@@ -249,7 +259,6 @@ const NO_TOOLS_PHRASES: &[&str] = &[
     "does not support tool",
     "doesn't support tool",
     "do not support tool",
-    "context length is only",
     "not support tools",
     "endpoints found that support tool use",
     "tool choice requires --enable-auto-tool-choice",

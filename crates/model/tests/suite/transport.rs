@@ -300,6 +300,29 @@ async fn cancelling_ends_a_stream_at_once_and_closes_its_connection() {
 #[tokio::test]
 async fn cancelling_ends_every_wait() {
     let refused = answer(503, "retry-after: 60\r\n", &error_body("later"));
+/// Gateways that accept a request before they pass it on report its failure in a document.
+#[tokio::test]
+async fn an_error_in_place_of_a_stream_is_what_it_says() {
+    let document = |body: &str| {
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n");
+        vec![Act::Send([&head, body].concat().into_bytes())]
+    };
+    let busy = document(r#"{"error":{"code":429,"message":"Provider returned error"}}"#);
+    let broken = document(r#"{"error":{"code":502,"message":"Provider returned error"}}"#);
+    let server = Server::start(vec![busy, broken, hello()]).await;
+    assert_eq!(reply(&server.model()).await.message.text(), "Hello wörld");
+
+    let long = document(&error_body("This model's maximum context length is 8192 tokens."));
+    let error = failure(&Server::start(vec![long]).await.model()).await;
+    assert!(matches!(error, ModelError::ContextTooLong { .. }), "{error}");
+
+    let whole = r#"{"choices":[{"message":{"content":"the maximum context length"}}]}"#;
+    let error = failure(&Server::start(vec![document(whole)]).await.model()).await;
+    assert!(matches!(error, ModelError::Protocol(_)), "{error}");
+}
+
     for (what, acts) in [("the head", vec![Act::Hang]), ("the next attempt", refused)] {
         let server = Server::start(vec![acts]).await;
         let cancel = CancellationToken::new();
