@@ -99,7 +99,9 @@ impl ProviderError {
         let message = title.map_or_else(|| strip_tags(body), str::to_owned);
         let message = to_one_line(&message);
         let message = if message.is_empty() { "no message".to_owned() } else { message };
-        Self { status: None, is_named: false, words: Vec::new(), message, all: body.to_lowercase() }
+        // Only what is shown is searched: the rest may be a request that a server repeats.
+        let all = message.to_lowercase();
+        Self { status: None, is_named: false, words: Vec::new(), message, all }
     }
 
     fn has_word(&self, words: &[&str]) -> bool {

@@ -348,3 +348,14 @@ fn what_is_tried_again_and_what_is_not() {
     }
     assert!(!retried(429, r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#));
 }
+
+/// A server that repeats a long request in its error repeats any phrase that is in the conversation.
+#[test]
+fn an_error_that_is_cut_off_is_not_taken_for_what_it_repeats() {
+    let input = format!("{}maximum context length, does not support tools", "x".repeat(8_000));
+    let body = format!(
+        r#"{{"detail":[{{"type":"missing","loc":["body","x"],"msg":"Field required","input":"{input}"#
+    );
+    let error = codec(Wire::Chat, "http://localhost").parse_error(422, body.as_bytes());
+    assert_eq!(meaning(&error), Other, "{error}");
+}
