@@ -254,13 +254,17 @@ impl StreamingResponse {
     }
 
     /// Handles an event without its closing blank line. If it does not parse, the stream was cut
-    /// off.
+    /// off, which does no harm to a reply that was complete before.
     fn finish_last_event(&mut self, ready: &mut VecDeque<Delta>) -> Result<(), ModelError> {
         let parsed = self.parser.finish(&mut self.events);
         parsed.map_err(|error| ModelError::Protocol(error.to_string()))?;
         while let Some(event) = self.events.pop_front() {
+            let whole = self.decoder.is_complete();
             let decoded = self.decoder.handle_event(&event);
             if decoded.is_err() && serde_json::from_str::<IgnoredAny>(&event.data).is_err() {
+                if whole {
+                    return Ok(());
+                }
                 return Err(self.ended_early_error("its last event is cut off"));
             }
             ready.extend(decoded?);

@@ -248,6 +248,27 @@ async fn the_usage_of_a_reply_that_fails_comes_before_the_error() {
     assert_eq!(stream.next().await, None);
 }
 
+/// A reply that is whole isn't requested, and paid for, once more because of what came after it.
+#[tokio::test]
+async fn a_whole_reply_survives_a_cut_in_what_follows_it() {
+    let anthropic = concat!(
+        "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"Hello wörld\"}}\n\n",
+        "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n",
+    );
+    let (chat, _) = REST.split_once("data: {\"choices\":[],").unwrap();
+    let cases = [
+        (Wire::Chat, [FIRST, chat, "data: {\"choices\":[],\"usa"].concat()),
+        (Wire::Chat, [FIRST, chat, "data: [DO"].concat()),
+        (Wire::Anthropic, [anthropic, "data: {\"type\":\"mess"].concat()),
+    ];
+    for (wire, text) in cases {
+        for hangs in [false, true] {
+            assert_eq!(reply(&model_that_says(wire, &text, hangs)).await.message.text(), "Hello wörld");
+        }
+    }
+}
+
 /// Some servers say that a reply ended by itself when it reached the limit.
 #[tokio::test]
 async fn a_reply_that_fills_the_output_limit_was_cut_off() {
@@ -279,27 +300,6 @@ async fn a_document_in_place_of_a_stream_is_shown() {
     }
 }
 
-#[tokio::test]
-async fn cancelling_ends_a_stream_at_once_and_closes_its_connection() {
-    let server = Server::start(vec![vec![stream_head(), chunk(FIRST), Act::Hang]]).await;
-    let model = server.model();
-    let request = request();
-    let cancel = CancellationToken::new();
-    let mut stream = model.stream(&request, cancel.clone());
-    while !matches!(stream.next().await, Some(Ok(Delta::Text { .. }))) {}
-    let canceller = tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        cancel.cancel();
-    });
-    assert_eq!(stream.next().await, Some(Err(ModelError::Cancelled)));
-    assert_eq!(stream.next().await, None);
-    server.client_gone().await;
-    canceller.await.unwrap();
-}
-
-#[tokio::test]
-async fn cancelling_ends_every_wait() {
-    let refused = answer(503, "retry-after: 60\r\n", &error_body("later"));
 /// Gateways that accept a request before they pass it on report its failure in a document.
 #[tokio::test]
 async fn an_error_in_place_of_a_stream_is_what_it_says() {
@@ -323,6 +323,27 @@ async fn an_error_in_place_of_a_stream_is_what_it_says() {
     assert!(matches!(error, ModelError::Protocol(_)), "{error}");
 }
 
+#[tokio::test]
+async fn cancelling_ends_a_stream_at_once_and_closes_its_connection() {
+    let server = Server::start(vec![vec![stream_head(), chunk(FIRST), Act::Hang]]).await;
+    let model = server.model();
+    let request = request();
+    let cancel = CancellationToken::new();
+    let mut stream = model.stream(&request, cancel.clone());
+    while !matches!(stream.next().await, Some(Ok(Delta::Text { .. }))) {}
+    let canceller = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        cancel.cancel();
+    });
+    assert_eq!(stream.next().await, Some(Err(ModelError::Cancelled)));
+    assert_eq!(stream.next().await, None);
+    server.client_gone().await;
+    canceller.await.unwrap();
+}
+
+#[tokio::test]
+async fn cancelling_ends_every_wait() {
+    let refused = answer(503, "retry-after: 60\r\n", &error_body("later"));
     for (what, acts) in [("the head", vec![Act::Hang]), ("the next attempt", refused)] {
         let server = Server::start(vec![acts]).await;
         let cancel = CancellationToken::new();
