@@ -331,6 +331,8 @@ impl ChatDecoder {
         }
         let so_far = call.block.map_or("", |block| self.assembly.arguments_so_far(block));
         arguments.trim_start().starts_with('{') && is_complete_object(so_far)
+            // Some gateways write the word for nothing.
+            "null" => return Ok(()),
     }
 
     fn handle_finish_reason(&mut self, reason: &str) -> Result<(), ModelError> {

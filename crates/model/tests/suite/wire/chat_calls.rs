@@ -60,6 +60,21 @@ fn which_call_a_piece_belongs_to() {
     check(cases);
 }
 
+/// Some gateways write `"null"` where others write `null`; the reply goes on.
+#[test]
+fn a_finish_reason_that_is_the_word_null_ends_nothing() {
+    let stream = concat!(
+        r#"data: {"choices":[{"delta":{"content":"All"},"finish_reason":"null"}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"delta":{"content":" of it"},"finish_reason":"null"}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+        "\n\n",
+    );
+    let reply = reply(Wire::Chat, stream);
+    assert_eq!((reply.message.text().as_str(), reply.stop), ("All of it", StopReason::EndTurn));
+}
+
 #[test]
 fn what_a_call_may_lack() {
     let [a, _] = read_both();
