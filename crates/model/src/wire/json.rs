@@ -1,5 +1,7 @@
 //! Lenient access to JSON values.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::ModelError;
@@ -15,6 +17,16 @@ pub(super) fn get_text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
 /// Returns a member that is neither missing nor null.
 pub(super) fn get_present<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     value.get(key).filter(|member| !member.is_null())
+}
+
+/// Returns a call's arguments as JSON text, empty if there are none. Some servers send an object
+/// instead of text.
+pub(super) fn get_arguments<'a>(value: &'a Value, key: &str) -> Cow<'a, str> {
+    match value.get(key) {
+        Some(Value::String(text)) => Cow::Borrowed(text),
+        None | Some(Value::Null) => Cow::Borrowed(""),
+        Some(other) => Cow::Owned(other.to_string()),
+    }
 }
 
 /// Returns the elements of an array member; none if it is not an array.

@@ -243,11 +243,7 @@ impl ChatDecoder {
         let function = json::get_present(piece, "function").unwrap_or(&Value::Null);
         let name = json::get_text(function, "name").unwrap_or_default();
         let id = json::get_text(piece, "id").unwrap_or_default();
-        let arguments = match function.get("arguments") {
-            Some(Value::String(text)) => text.clone(),
-            None | Some(Value::Null) => String::new(),
-            Some(other) => other.to_string(),
-        };
+        let arguments = json::get_arguments(function, "arguments");
         let index = json::get_count(piece, "index");
         let known =
             self.find_call(index, id, name, place).filter(|at| !self.is_new_call(*at, id, name, &arguments));
@@ -331,12 +327,12 @@ impl ChatDecoder {
         }
         let so_far = call.block.map_or("", |block| self.assembly.arguments_so_far(block));
         arguments.trim_start().starts_with('{') && is_complete_object(so_far)
-            // Some gateways write the word for nothing.
-            "null" => return Ok(()),
     }
 
     fn handle_finish_reason(&mut self, reason: &str) -> Result<(), ModelError> {
         let stop = match reason {
+            // Some gateways write the word for nothing.
+            "null" => return Ok(()),
             "stop" | "eos" | "end_turn" | "eos_token" => StopReason::EndTurn,
             "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
             "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,

@@ -162,8 +162,7 @@ impl ResponsesDecoder {
                     .or_else(|| json::get_text(item, "id"))
                     .unwrap_or_default();
                 let block = self.assembly.open_call(id, json::get_text(item, "name").unwrap_or_default())?;
-                self.assembly
-                    .append_arguments(block, json::get_text(item, "arguments").unwrap_or_default())?;
+                self.assembly.append_arguments(block, &json::get_arguments(item, "arguments"))?;
                 OutputItem::Call(block)
             }
             _ => OutputItem::Unknown,
@@ -218,11 +217,11 @@ impl ResponsesDecoder {
 
     fn append_arguments(&mut self, value: &Value, member: &str, whole: bool) -> Result<(), ModelError> {
         let OutputItem::Call(block) = *self.item_at(value)? else { return Ok(()) };
-        let text = json::get_text(value, member).unwrap_or_default();
+        let text = json::get_arguments(value, member);
         if whole {
-            self.assembly.set_arguments(block, text)
+            self.assembly.set_arguments(block, &text)
         } else {
-            self.assembly.append_arguments(block, text)
+            self.assembly.append_arguments(block, &text)
         }
     }
 
@@ -237,8 +236,9 @@ impl ResponsesDecoder {
             Some(OutputItem::Message(parts)) => self.handle_message_done(parts, item),
             Some(OutputItem::Reasoning { block, .. }) => self.handle_reasoning_done(block, item),
             Some(OutputItem::Call(block)) => {
-                if let Some(arguments) = json::get_text(item, "arguments") {
-                    self.assembly.set_arguments(block, arguments)?;
+                let arguments = json::get_arguments(item, "arguments");
+                if !arguments.is_empty() {
+                    self.assembly.set_arguments(block, &arguments)?;
                 }
                 self.assembly.close_block(block);
                 Ok(())

@@ -437,3 +437,21 @@ fn items_that_are_not_numbered_are_told_apart_by_name() {
         decode_split_everywhere(Wire::Responses, FULL)
     );
 }
+
+/// A call must not run without the arguments that it came with.
+#[test]
+fn arguments_as_an_object_are_not_lost() {
+    let item = r#"{"type":"function_call","call_id":"c","name":"list","arguments":{"under":"src"}}"#;
+    let added = r#"{"type":"function_call","call_id":"c","name":"list","arguments":""}"#;
+    let done = format!(r#"data: {{"type":"response.output_item.done","output_index":0,"item":{item}}}"#);
+    let starts = [
+        format!(r#"data: {{"type":"response.output_item.added","output_index":0,"item":{item}}}"#),
+        format!(r#"data: {{"type":"response.output_item.added","output_index":0,"item":{added}}}"#),
+    ];
+    let end = r#"data: {"type":"response.completed","response":{"status":"completed","output":[]}}"#;
+    for start in starts {
+        let reply = reply(Wire::Responses, &format!("{start}\n\n{done}\n\n{end}\n\n"));
+        let calls: Vec<_> = reply.message.tool_uses().map(|call| &call.input).collect();
+        assert_eq!(calls, [&json!({"under": "src"})], "{start}");
+    }
+}
