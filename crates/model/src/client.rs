@@ -7,11 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 
+use crate::cassette::VISIBLE_PARAMETERS;
 use crate::codec::Codec;
 use crate::transport::{
     Body, Header, HttpRequest, HttpTransport, Method, Transport, display_url, guess_scheme, join_url,
 };
-use crate::{Endpoint, ModelError, ModelRequest, similar_names, wire};
+use crate::{Endpoint, ModelError, ModelRequest, Secret, similar_names, wire};
 
 /// Maximum size of an error body that is read. Gateways wrap the provider's error in their own. The
 /// text that is shown is limited further, by
@@ -97,26 +98,36 @@ pub fn connect_with(
             )));
         }
     }
-    let mut secrets: Vec<String> = endpoint
-        .key
-        .iter()
-        .map(|key| key.reveal().to_owned())
-        .chain(endpoint.headers.values().cloned())
-        .chain(parsed.password().map(str::to_owned))
-        .filter(|secret| secret.len() >= MIN_SECRET_BYTES)
-        .collect();
-    // The longest first, so that a secret that contains another is replaced as a whole.
-    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
     Ok(HttpModel {
+        secrets: secrets(&endpoint, &parsed),
         endpoint,
         base_url: parsed,
         codec,
         transport,
-        secrets,
         model: model.to_owned(),
         headers,
         exchanges: AtomicU64::new(0),
     })
+}
+
+/// Returns the texts that are removed from errors: of a header's value also its words, because a key
+/// may follow `Bearer`.
+fn secrets(endpoint: &Endpoint, base_url: &reqwest::Url) -> Vec<String> {
+    let parameters = base_url.query_pairs().filter(|(name, _)| !VISIBLE_PARAMETERS.contains(&&**name));
+    let values = endpoint.headers.values();
+    let mut secrets: Vec<String> = endpoint
+        .key
+        .iter()
+        .map(Secret::reveal)
+        .chain(values.flat_map(|value| std::iter::once(value.as_str()).chain(value.split_whitespace())))
+        .chain(base_url.password())
+        .map(str::to_owned)
+        .chain(parameters.map(|(_, value)| value.into_owned()))
+        .filter(|secret| secret.len() >= MIN_SECRET_BYTES)
+        .collect();
+    // The longest first, so that a secret that contains another is replaced as a whole.
+    secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    secrets
 }
 
 /// Returns the headers of every request. The endpoint's own headers come last and replace others of

@@ -32,7 +32,7 @@ const REQUEST_HEADERS: &[&str] =
 const RESPONSE_HEADERS: &[&str] =
     &["content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"];
 /// Query parameters whose values are recorded, because they never hold a secret.
-const VISIBLE_PARAMETERS: &[&str] = &["alt", "api-version", "pageSize"];
+pub(crate) const VISIBLE_PARAMETERS: &[&str] = &["alt", "api-version", "pageSize"];
 const REDACTED: &str = "[secret]";
 /// Minimum length of a secret that is redacted: shorter texts would occur everywhere.
 const MIN_SECRET_BYTES: usize = 8;

@@ -206,6 +206,19 @@ async fn a_key_is_hidden_also_with_signs_in_it_that_nobody_sees() {
     }
 }
 
+/// A key in a header of one's own stands after its scheme, and one in a URL's query after its name;
+/// providers repeat the key alone.
+#[tokio::test]
+async fn a_key_is_hidden_without_what_stands_before_it() {
+    let echo = error_body("Incorrect API key provided: header-key-0123, query-key-0123.");
+    let server = Server::start(vec![answer(401, "", &echo)]).await;
+    let mut endpoint = server.endpoint();
+    endpoint.base_url.push_str("/v1?key=query-key-0123&api-version=2026-01-01");
+    endpoint.headers.insert("Authorization".to_owned(), "Bearer header-key-0123".to_owned());
+    let text = failure(&connect(endpoint, "tiny").unwrap()).await.to_string();
+    assert!(text.contains("Incorrect API key provided: [secret], [secret]."), "{text}");
+}
+
 #[tokio::test]
 async fn no_key_is_an_error_before_anything_else_happens() {
     let server = Server::start(vec![hello()]).await;
