@@ -28,6 +28,8 @@ pub(super) struct MessageBuilder {
 struct BlockBuilder {
     piece: BlockContent,
     open: bool,
+    /// True if the server has said that the block is complete.
+    complete: bool,
 }
 
 #[derive(Debug)]
@@ -112,7 +114,7 @@ impl MessageBuilder {
         }
         self.begin_message();
         let block = u32::try_from(self.drafts.len()).unwrap_or(u32::MAX);
-        self.drafts.push(BlockBuilder { piece, open: true });
+        self.drafts.push(BlockBuilder { piece, open: true, complete: false });
         Ok(block)
     }
 
@@ -220,20 +222,25 @@ impl MessageBuilder {
         }
     }
 
-    /// Ends a block; later calls have no effect.
+    /// Ends a block that is complete; later calls have no effect.
     pub(super) fn close_block(&mut self, block: u32) {
+        self.end_block(block, true);
+    }
+
+    fn end_block(&mut self, block: u32, complete: bool) {
         if let Some(block_builder) = self.block_builder(block)
             && block_builder.open
         {
             block_builder.open = false;
+            block_builder.complete = complete;
             self.deltas.push(Delta::BlockEnd { block });
         }
     }
 
-    /// Ends all blocks.
+    /// Ends all blocks at the end of the reply.
     pub(super) fn close_all_blocks(&mut self) {
         for block in 0..u32::try_from(self.drafts.len()).unwrap_or(u32::MAX) {
-            self.close_block(block);
+            self.end_block(block, false);
         }
     }
 
@@ -249,8 +256,8 @@ impl MessageBuilder {
             StopReason::ToolUse if !calls => StopReason::EndTurn,
             other => other,
         };
-        // In a reply that was cut off, only the last block can be incomplete. A block that only
-        // carries a signature may follow it.
+        // In a reply that was cut off, the last block can be incomplete, and those that the server
+        // hadn't ended. A block that only carries a signature may follow the last.
         let cut_off = match &stop {
             StopReason::MaxTokens => Some("the output limit cut the arguments off"),
             StopReason::Refusal | StopReason::Other(_) => Some("the reply was broken off"),
@@ -261,7 +268,10 @@ impl MessageBuilder {
         let content = drafts
             .into_iter()
             .enumerate()
-            .map(|(place, block_builder)| block_builder.piece.into_block(cut_off.filter(|_| place == last)))
+            .map(|(place, block_builder)| {
+                let cut_off = cut_off.filter(|_| place == last || !block_builder.complete);
+                block_builder.piece.into_block(cut_off)
+            })
             .collect();
         (Message { role: Role::Assistant, content }, stop)
     }

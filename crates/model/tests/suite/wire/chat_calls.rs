@@ -165,3 +165,29 @@ fn made_up_ids_differ_from_answer_to_answer_and_not_from_replay_to_replay() {
     assert_eq!(id("\"c1\""), id("\"c1\""));
     assert_ne!(id("\"c1\""), id("\"c2\""));
 }
+
+/// Of calls that arrive side by side, each is incomplete in a reply that was cut off.
+#[test]
+fn a_call_whose_arguments_had_not_begun_at_the_cut_does_not_run_without_them() {
+    let stream = concat!(
+        r#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"list","arguments":""}},{"index":1,"id":"b","function":{"name":"list","arguments":"{}"}}]}}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"delta":{"tool_calls":[{"index":2,"id":"c","function":{"name":"list","arguments":"{\"un"}}]},"finish_reason":"length"}]}"#,
+        "\n\n",
+    );
+    let reply = reply(Wire::Chat, stream);
+    let malformed: Vec<bool> = reply.message.tool_uses().map(|call| call.malformed.is_some()).collect();
+    assert_eq!(malformed, [true, false, true]);
+}
+
+/// A reply has at most so many pieces of each kind, because each is held in memory and searched.
+#[test]
+fn reasoning_details_without_end_are_refused() {
+    let details = vec!["{}"; 5_000].join(",");
+    let stream = format!(r#"data: {{"choices":[{{"delta":{{"reasoning_details":[{details}]}}}}]}}"#);
+    let error = decode(Wire::Chat, &format!("{stream}\n\n")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "not what the protocol allows: a reply of more than 4096 reasoning details"
+    );
+}
