@@ -164,6 +164,10 @@ impl ChatDecoder {
                 && detail.contains_key("index")
         };
         let Some(known) = self.details.iter_mut().rev().find(same) else {
+            if self.details.len() >= MAX_BLOCKS {
+                let limit = format!("a reply of more than {MAX_BLOCKS} reasoning details");
+                return Err(ModelError::Protocol(limit));
+            }
             self.details.push(detail.clone());
             return Ok(());
         };

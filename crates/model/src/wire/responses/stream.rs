@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde_json::{Value, json};
 
-use super::super::message_builder::MessageBuilder;
+use super::super::message_builder::{MAX_BLOCKS, MessageBuilder};
 use super::super::opaque_value::OpaqueValueKind;
 use super::super::{json, provider_error};
 use crate::codec::Decoder;
@@ -153,6 +153,9 @@ impl ResponsesDecoder {
     fn handle_item_added(&mut self, index: u64, item: &Value) -> Result<(), ModelError> {
         if self.items.contains_key(&index) {
             return Err(ModelError::Protocol(format!("output item {index} begins twice")));
+        }
+        if self.items.len() >= MAX_BLOCKS {
+            return Err(ModelError::Protocol(format!("a reply of more than {MAX_BLOCKS} items")));
         }
         let begun = match json::get_text(item, "type").unwrap_or_default() {
             "message" => OutputItem::Message(HashMap::new()),

@@ -455,3 +455,11 @@ fn arguments_as_an_object_are_not_lost() {
         assert_eq!(calls, [&json!({"under": "src"})], "{start}");
     }
 }
+
+/// As for blocks: each item is held in memory and searched.
+#[test]
+fn items_without_end_are_refused() {
+    let item = "data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"new\"}}\n\n";
+    let error = decode(Wire::Responses, &item.repeat(5_000)).unwrap_err();
+    assert_eq!(error.to_string(), "not what the protocol allows: a reply of more than 4096 items");
+}
