@@ -110,8 +110,8 @@ pub fn connect_with(
     })
 }
 
-/// Returns the texts that are removed from errors: of a header's value also its words, because a key
-/// may follow `Bearer`.
+/// Returns the texts that are removed from errors: of a header's value also its words, because a
+/// key may follow `Bearer`.
 fn secrets(endpoint: &Endpoint, base_url: &reqwest::Url) -> Vec<String> {
     let parameters = base_url.query_pairs().filter(|(name, _)| !VISIBLE_PARAMETERS.contains(&&**name));
     let values = endpoint.headers.values();
