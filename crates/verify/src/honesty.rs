@@ -15,10 +15,13 @@ mod build_modes;
 mod commands;
 mod complete_tables;
 mod deselected_tests;
+mod examples_in_docs;
 mod function_bodies;
 mod input_answers;
+mod leniency;
 mod loosened_settings;
 mod makefiles;
+mod narrowed_inputs;
 pub(crate) mod node_kinds;
 mod original_tests;
 mod parsed_source;
@@ -31,6 +34,7 @@ mod skip_marks;
 mod special_cases;
 mod statements;
 mod suppressions;
+mod swallowed_failures;
 mod test_changes;
 mod test_discovery;
 mod test_helpers;
@@ -53,6 +57,7 @@ use behaviour::ProductBehaviour;
 use build_modes::{is_native_build, report_disabled_assertions, report_mode_dependent_results};
 use commands::{compare_commands, split_commands};
 use deselected_tests::report_deselected_tests;
+use examples_in_docs::report_untested_examples;
 use input_answers::report_input_answers;
 use loosened_settings::{compare_settings, has_version_change, setting_values};
 use makefiles::{compare_makefiles, is_makefile};
@@ -65,6 +70,7 @@ use runtime_changes::{
 use secrets::report_added_secrets;
 use special_cases::{report_answer_branches, report_runner_detection, report_tampering};
 use suppressions::report_added_suppressions;
+use swallowed_failures::{report_snapshot_variables, report_swallowed_failures};
 use test_changes::{FileTests, compare_tests};
 use test_helpers::{
     is_built_test, is_test_program, report_emptied_helpers, report_lost_failure_exits, report_test_variants,
@@ -288,6 +294,13 @@ fn compare_file(file: &ReadFile<'_>, around: &ChangeContext<'_>, report: &mut Ho
         compare_makefiles(file.path, old, new, report);
     }
     report_deselected_tests(file.path, old, new, report);
+    report_untested_examples(file.path, old, new, report);
+    if !behaviour::is_document(file.name) {
+        report_snapshot_variables(file.path, old, new, report);
+    }
+    if is_baseline(file.name) && !file.is_test {
+        report_grown_baseline(file, report);
+    }
     if is_native_build(file.name) {
         report_disabled_assertions(file.path, old, new, &around.tests, report);
     }
@@ -313,6 +326,7 @@ fn compare_file(file: &ReadFile<'_>, around: &ChangeContext<'_>, report: &mut Ho
         }
         if !is_product(file) && (file.is_test || is_test_configuration(file.name)) {
             report_tampering(file.path, old, new, report);
+            report_swallowed_failures(file.path, old, new, report);
             report_replacing_setup(file.path, old, new, &around.called, report);
         }
         report_added_secrets(file.path, file.is_test, old, source, &around.detector, report);
@@ -324,6 +338,32 @@ fn compare_file(file: &ReadFile<'_>, around: &ChangeContext<'_>, report: &mut Ho
 /// exit code.
 fn is_c_or_cpp(source: &ParsedSource<'_>) -> bool {
     matches!(source.language, Some(Language::C | Language::Cpp))
+}
+
+/// Returns true for a list of findings that a checker accepts.
+fn is_baseline(path: &str) -> bool {
+    let name = file_name(path).to_ascii_lowercase();
+    let lists = ["baseline", "rubocop_todo", "suppressions", "known_failures", "known-failures"];
+    lists.iter().any(|list| name.contains(list)) && !["bench", "perf"].iter().any(|it| name.contains(it))
+}
+
+/// Reports findings that a change adds to those that a checker accepts.
+fn report_grown_baseline(file: &ReadFile<'_>, report: &mut HonestyReport) {
+    let (Some(old), Some(new)) = (&file.old, &file.new) else { return };
+    let entries = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
+    let numbers = |text: &str| -> u64 {
+        let parts = text.split(|c: char| !c.is_ascii_digit()).filter(|part| part.len() < 4);
+        parts.filter_map(|part| part.parse::<u64>().ok()).sum()
+    };
+    let (before, after) = (entries(old.text), entries(new.text));
+    let at = new.text.lines().position(|line| !old.text.lines().any(|known| known == line));
+    if let Some(at) =
+        at.filter(|_| after > before || after == before && numbers(new.text) > numbers(old.text))
+    {
+        let line = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        let message = "a checker accepts findings that it reported before".to_owned();
+        report.add_blocking(HonestyKind::LintSuppressed, file.path, line, message);
+    }
 }
 
 /// Returns true for a list of files that a checker ignores.
@@ -430,10 +470,25 @@ fn report_excluded_test_modules(file: &ReadFile<'_>, report: &mut HonestyReport)
             || line.starts_with("#![cfg_attr")
     };
     for (at, line) in new.text.lines().enumerate().filter(|(_, line)| hides(line)) {
-        if !old.text.lines().any(|known| known == line) {
+        let is_known = |known: &str| {
+            known == line
+                || words_of_constraint(known).is_some_and(|tags| Some(tags) == words_of_constraint(line))
+        };
+        if !old.text.lines().any(is_known) {
             let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
             let message = format!("`{}` leaves tests out of the build", line.trim());
             report.add_blocking(HonestyKind::TestUndiscovered, file.path, line_number, message);
         }
     }
+}
+
+/// Returns the tags of a build constraint of Go, in its old or its new form.
+fn words_of_constraint(line: &str) -> Option<BTreeSet<&str>> {
+    let line = line.trim();
+    let tags = line.strip_prefix("//go:build").or_else(|| line.strip_prefix("// +build"))?;
+    Some(
+        tags.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '!'))
+            .filter(|it| !it.is_empty())
+            .collect(),
+    )
 }

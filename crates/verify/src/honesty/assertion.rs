@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::leniency::{count_wildcards, split_lenient_options};
 use super::parsed_source::{Token, TokenKind};
 use super::test_vocabulary::{AssertionStrength, is_assertion, matcher_strength, normalize_name};
 
@@ -24,8 +25,11 @@ const BASE_ERROR_NAMES: [&str; 9] = [
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Dialect {
     pub(super) go: bool,
+    pub(super) python: bool,
     pub(super) rust: bool,
     pub(super) script: bool,
+    /// True if `expect` alone asserts a condition.
+    pub(super) expects_condition: bool,
 }
 
 /// A limit that an assertion allows: a tolerance, or the bound of a comparison.
@@ -50,6 +54,12 @@ pub(super) struct Assertion<'t> {
     /// Number of alternatives, one of which is enough.
     pub(super) alternatives: usize,
     pub(super) bound: Option<AssertionBound>,
+    /// True if the comparison allows a difference.
+    pub(super) tolerant: bool,
+    /// Names and values of options that make the comparison accept more.
+    pub(super) leniencies: Vec<&'t str>,
+    /// Number of arguments that accept any value.
+    pub(super) wildcards: usize,
     /// True if the assertion expects an error, of any kind.
     pub(super) any_error: bool,
     /// True if the test awaits the assertion.
@@ -106,8 +116,80 @@ pub(super) fn read_assertion<'t>(tokens: &[Token<'t>], dialect: Dialect) -> Opti
     }
     let decisive = strip_messages(&tokens, &names, dialect);
     let mut assertion = assertion_from_tokens(&decisive, &names)?;
+    if dialect.python && is_asserted_tuple(&tokens)
+        || !dialect.expects_condition && is_bare_subject(&tokens, &names)
+        || accepts_any_count(&tokens)
+    {
+        assertion.strength = AssertionStrength::Vacuous;
+    }
+    assertion.swallowed = throws_itself(&tokens, &names);
     assertion.quote = quote_tokens(&tokens);
     Some(assertion)
+}
+
+/// Returns true for a statement that asserts a tuple, which is always true.
+fn is_asserted_tuple(tokens: &[Token<'_>]) -> bool {
+    matches!(tokens, [word, open, ..] if word.text == "assert" && open.text == "(")
+        && find_closing_bracket(tokens, 1).is_some_and(|close| {
+            let ends = tokens.get(close + 1).is_none_or(|next| next.text == ",");
+            ends && tokens.get(2..close).is_some_and(|inner| split_arguments(inner).len() > 1)
+        })
+}
+
+/// Returns true for a value that is handed to a library, and held against nothing.
+fn is_bare_subject(tokens: &[Token<'_>], names: &[&str]) -> bool {
+    let (Some((first, rest)), Some(open)) =
+        (names.split_first(), tokens.iter().position(|it| it.text == "("))
+    else {
+        return false;
+    };
+    let links = ["to", "be", "been", "not", "is", "that", "which", "and", "has", "have", "toNot", "soft"];
+    let subject = matches!(*first, "expect" | "assertThat" | "assertk" | "assert_that" | "assertThatCode");
+    let close = find_closing_bracket(tokens, open);
+    let inner = close.and_then(|close| tokens.get(open + 1..close)).unwrap_or_default();
+    subject && rest.iter().all(|name| links.contains(name)) && split_arguments(inner).len() == 1
+}
+
+/// Returns true for a number of calls, or a size, of which none is too small.
+fn accepts_any_count(tokens: &[Token<'_>]) -> bool {
+    let least = |name: &str| {
+        let name = normalize_name(name);
+        ["atleast", "mintimes", "anynumber", "zeroormore"].iter().any(|it| name.starts_with(it))
+    };
+    let counts = tokens.iter().any(|token| {
+        let name = normalize_name(token.text);
+        token.kind == TokenKind::Word
+            && ["len", "size", "count"].iter().any(|it| name.starts_with(it) || name.ends_with(it))
+    });
+    let not_less = |name: &str| {
+        let name = normalize_name(name);
+        ["greaterthanorequal", "greaterequal", "greaterorequal"].iter().any(|it| name.contains(it))
+    };
+    tokens.windows(3).any(|three| {
+        let [first, second, third] = three else { return false };
+        least(first.text) && second.text == "(" && matches!(third.text, "0" | ")")
+            || counts
+                && (first.text == ">=" && second.text == "0" || second.text == ">=" && third.text == "0")
+            || counts && not_less(first.text) && second.text == "(" && third.text == "0"
+    }) || counts && tokens.iter().any(|it| not_less(it.text)) && is_last_argument_zero(tokens)
+}
+
+fn is_last_argument_zero(tokens: &[Token<'_>]) -> bool {
+    let mut last = tokens.iter().rev().skip_while(|token| matches!(token.text, ")" | ";"));
+    last.next().is_some_and(|token| token.text == "0")
+}
+
+/// Returns true for an expected error that the checked code raises by itself.
+fn throws_itself(tokens: &[Token<'_>], names: &[&str]) -> bool {
+    let expects = names.iter().any(|name| {
+        let name = normalize_name(name);
+        ["throw", "raise", "reject"].iter().any(|part| name.contains(part)) && !name.contains("not")
+    });
+    expects
+        && tokens.windows(2).any(|pair| {
+            let [word, next] = pair else { return false };
+            matches!(word.text, "throw" | "raise") && next.kind == TokenKind::Word
+        })
 }
 
 /// Reads a call of a function that compares its arguments and makes the program fail.
@@ -139,14 +221,9 @@ pub(super) fn read_failing_condition<'t>(condition: &[Token<'t>]) -> Option<Asse
         condition.iter().filter(|token| token.kind != TokenKind::Comment).copied().collect();
     let mut assertion = assertion_from_tokens(&tokens, &["if"])?;
     let has = |sign: &[&str]| tokens.iter().any(|token| sign.contains(&token.text));
-    let nothing = has(&["nil", "null", "None", "nullptr", "NULL"]);
-    assertion.strength = match () {
-        // The test fails if they differ: it holds for one value.
-        () if has(&["!=", "!==", "<>"]) && !nothing => AssertionStrength::Exact,
-        () if has(&["!=", "!=="]) => AssertionStrength::Exists,
-        () if has(&["DeepEqual", "strcmp", "Equal", "equals", "memcmp", "Diff"]) => AssertionStrength::Exact,
-        () => AssertionStrength::Partial,
-    };
+    // Each alternative makes the test fail by itself.
+    let reasons = tokens.split(|token| matches!(token.text, "||" | "or"));
+    assertion.strength = reasons.map(reason_strength).max().unwrap_or(AssertionStrength::Partial);
     // Each alternative is one more reason to fail; each further condition takes reasons away.
     assertion.alternatives = tokens.iter().filter(|token| matches!(token.text, "&&" | "and")).count();
     assertion.negated = has(&["=="]);
@@ -154,19 +231,40 @@ pub(super) fn read_failing_condition<'t>(condition: &[Token<'t>]) -> Option<Asse
     Some(assertion)
 }
 
+/// Returns how strict a test is that fails for one reason.
+fn reason_strength(tokens: &[Token<'_>]) -> AssertionStrength {
+    let has = |sign: &[&str]| tokens.iter().any(|token| sign.contains(&token.text));
+    let nothing = has(&["nil", "null", "None", "nullptr", "NULL"]);
+    match () {
+        // The test fails if they differ: it holds for one value.
+        () if has(&["!=", "!==", "<>"]) && !nothing => AssertionStrength::Exact,
+        () if has(&["!=", "!=="]) => AssertionStrength::Exists,
+        () if has(&["DeepEqual", "strcmp", "Equal", "equals", "memcmp", "Diff"]) => AssertionStrength::Exact,
+        () => AssertionStrength::Partial,
+    }
+}
+
 /// Creates an assertion from its decisive tokens and its names.
 fn assertion_from_tokens<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Assertion<'t>> {
     let first = tokens.first()?;
     let is_constant =
         |text: &str| matches!(text, "true" | "false" | "True" | "False" | "null" | "nil" | "None");
+    let (compared, leniencies) = split_lenient_options(tokens);
+    // A matcher may have the value in its name.
+    let named = names.iter().filter_map(|name| match normalize_name(name).as_str() {
+        "iszero" | "bezero" | "assertzero" | "isempty" | "beempty" | "assertempty" => Some("0"),
+        "isone" | "beone" => Some("1"),
+        _ => None,
+    });
     let literals: Vec<&'t str> = sort_texts(
-        tokens
+        compared
             .iter()
             .filter(|token| token.is_literal() || is_constant(token.text))
-            .map(Token::normalized_text),
+            .map(Token::normalized_text)
+            .chain(named),
     );
     let subject_words =
-        tokens.iter().filter(|token| token.kind == TokenKind::Word && !is_constant(token.text));
+        compared.iter().filter(|token| token.kind == TokenKind::Word && !is_constant(token.text));
     let words: Vec<&'t str> =
         sort_texts(subject_words.map(|token| token.text).filter(|word| !is_assertion_word(word, names)));
     let (strength, negated) = judge_strength(tokens, names, &words);
@@ -180,10 +278,23 @@ fn assertion_from_tokens<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Ass
         words,
         alternatives: tokens.iter().filter(|token| matches!(token.text, "||" | "or")).count(),
         bound: find_allowed_limit(tokens, names),
+        tolerant: allows_difference(tokens),
+        leniencies,
+        wildcards: count_wildcards(tokens),
         any_error: expects_any_error(tokens, names),
         awaited: false,
         conditions: 0,
         swallowed: false,
+    })
+}
+
+/// Returns true for a comparison that allows a difference.
+fn allows_difference(tokens: &[Token<'_>]) -> bool {
+    tokens.iter().filter(|token| token.kind == TokenKind::Word).any(|token| {
+        let name = normalize_name(token.text);
+        ["approx", "closeto", "isclose", "almost", "within", "delta", "nearequal"]
+            .iter()
+            .any(|part| name.contains(part))
     })
 }
 
@@ -241,15 +352,25 @@ fn judge_strength(tokens: &[Token<'_>], names: &[&str], words: &[&str]) -> (Asse
             other => other,
         };
     }
-    let accepts_all = tokens.iter().any(|token| {
-        let pattern = token.kind == TokenKind::Text || token.text.starts_with('/');
-        matches!(token.text, "anything" | "ANY" | "any_args")
-            || pattern
-                && matches!(
-                    token.normalized_text().trim_matches(['/', '^', '$', '(', ')']),
-                    ".*" | ".+" | "[\\s\\S]*" | ".*?"
-                )
-    });
+    let binds_only =
+        tokens.windows(4).any(|four| {
+            let [name, open, pattern, comma] = four else { return false };
+            matches!(name.text, "match?" | "matches")
+                && open.text == "("
+                && pattern.text.starts_with('_')
+                && comma.text == ","
+        }) || tokens.iter().any(|token| matches!(token.text, "matches!" | "assert_matches!" | "matches"))
+            && matches!(tokens, [.., comma, pattern, _] if comma.text == "," && pattern.text == "_");
+    let accepts_all = binds_only
+        || tokens.iter().any(|token| {
+            let pattern = token.kind == TokenKind::Text || token.text.starts_with('/');
+            matches!(token.text, "anything" | "ANY" | "any_args")
+                || pattern
+                    && matches!(
+                        token.normalized_text().trim_matches(['/', '^', '$', '(', ')']),
+                        ".*" | ".+" | "[\\s\\S]*" | ".*?"
+                    )
+        });
     if accepts_all {
         strength = strength.min(AssertionStrength::Exists);
     }
@@ -364,6 +485,15 @@ fn find_allowed_limit(tokens: &[Token<'_>], names: &[&str]) -> Option<AssertionB
     {
         return bound(value, true);
     }
+    let words = |wanted: &[&str]| {
+        tokens.iter().any(|token| wanted.contains(&token.text.to_ascii_lowercase().as_str()))
+    };
+    if words(&["withinabs", "withinrel", "withinulp"]) {
+        return tokens.iter().rev().find_map(number).and_then(|value| bound(value, true));
+    }
+    if let Some(value) = after(&|text| matches!(text, "atleast" | "at_least" | "mintimes")) {
+        return bound(value, false);
+    }
     if let Some(value) = after(&|text| matches!(text, "places" | "decimal" | "significant")) {
         return bound(value, false);
     }
@@ -380,6 +510,10 @@ fn find_allowed_limit(tokens: &[Token<'_>], names: &[&str]) -> Option<AssertionB
         "be_within",
         "rel_tol",
         "abs_tol",
+        "maxdiffpixelratio",
+        "maxdiffpixels",
+        "threshold",
+        "failurethreshold",
     ];
     if let Some(value) = after(&|text| keys.contains(&text) || text.ends_with("_within")) {
         return bound(value, true);
@@ -523,7 +657,7 @@ fn first_argument<'t>(tokens: &[Token<'t>]) -> Vec<Token<'t>> {
 }
 
 /// Returns the index of the bracket that closes the one at `open`.
-fn find_closing_bracket(tokens: &[Token<'_>], open: usize) -> Option<usize> {
+pub(super) fn find_closing_bracket(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
         match token.text {

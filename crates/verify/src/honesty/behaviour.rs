@@ -9,6 +9,12 @@ use super::parsed_source::{ParsedSource, TokenKind};
 const DOCUMENT_EXTENSIONS: [&str; 8] =
     ["md", "rst", "adoc", "txt", "markdown", "org", "license", "gitignore"];
 
+/// Returns true for a document, which doesn't affect the product's behaviour.
+pub(super) fn is_document(path: &str) -> bool {
+    let extension = path.rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
+    DOCUMENT_EXTENSIONS.contains(&extension.as_str())
+}
+
 /// The effect of a change on the product.
 #[derive(Default)]
 pub(super) struct ProductBehaviour<'t> {
@@ -28,8 +34,7 @@ impl<'t> ProductBehaviour<'t> {
         new: Option<&ParsedSource<'t>>,
         (old_tests, new_tests): (&[Range<usize>], &[Range<usize>]),
     ) {
-        let extension = path.rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
-        if DOCUMENT_EXTENSIONS.contains(&extension.as_str()) {
+        if is_document(path) {
             return;
         }
         let code = |source: Option<&ParsedSource<'t>>, tests: &[Range<usize>]| -> Vec<&'t str> {

@@ -21,11 +21,15 @@ const CTEST_PROPERTIES: [&str; 3] =
 /// Reports new lines of a build file that deselect tests which were there before.
 pub(super) fn report_deselected_tests(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
     let name = path.to_string().to_ascii_lowercase();
-    let sign: fn(&str, &str) -> Option<&'static str> = match file_name(&name) {
+    let sign: fn(&str, (&str, &str)) -> Option<&'static str> = match file_name(&name) {
         name if name.ends_with(".gradle") || name.ends_with(".gradle.kts") => find_gradle_sign,
         name if name == "cmakelists.txt" || name.ends_with(".cmake") => find_ctest_sign,
         name if name.ends_with("proj") || name.ends_with(".props") => find_dotnet_sign,
         "pom.xml" => find_maven_sign,
+        name if name.ends_with(".sbt") => find_sbt_sign,
+        "mix.exs" => find_mix_sign,
+        "rakefile" => find_rake_sign,
+        name if name.ends_with(".rake") => find_rake_sign,
         "config" | "config.toml" if name.contains(".cargo/") => {
             return report_cargo_runs(path, old, new, report);
         }
@@ -33,24 +37,86 @@ pub(super) fn report_deselected_tests(path: &RelPath, old: &str, new: &str, repo
     };
     let known: BTreeSet<&str> = old.lines().map(str::trim).collect();
     for (at, line) in new.lines().enumerate().filter(|(_, line)| !known.contains(line.trim())) {
-        let Some(sign) = sign(&line.to_ascii_lowercase(), old) else { continue };
+        let Some(sign) = sign(&line.to_ascii_lowercase(), (old, new)) else { continue };
         let message = format!("`{}`: `{sign}` leaves tests out", quote_line(line));
         let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
         report.add_blocking(HonestyKind::ConfigurationLoosened, path, number, message);
     }
 }
 
-fn find_gradle_sign(line: &str, _old: &str) -> Option<&'static str> {
-    let squeezed: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+fn squeeze(line: &str) -> String {
+    line.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+fn find_gradle_sign(line: &str, (_, new): (&str, &str)) -> Option<&'static str> {
+    let squeezed = squeeze(line);
+    // Another task that `check` needs runs what this one leaves out.
+    let tags =
+        squeezed.split_once("excludetags(").and_then(|(_, rest)| rest.split_once(')')).map(|(tags, _)| tags);
+    let whole = squeeze(&new.to_ascii_lowercase());
+    let needed = whole.split_once("tasks.check{").or_else(|| whole.split_once("check.dependson"));
+    let runs_elsewhere = tags.is_some_and(|tags| whole.contains(&format!("includetags({tags})")))
+        && needed.is_some_and(|(_, rest)| rest.starts_with('(') || rest.starts_with("dependson"));
+    if runs_elsewhere {
+        return None;
+    }
+    if ["tasks.test.enabled=false", "test.enabled=false", "test{enabled=false", "test{enabled(false"]
+        .iter()
+        .any(|sign| squeezed.contains(sign))
+    {
+        return Some("enabled = false");
+    }
     GRADLE_SIGNS.into_iter().find(|sign| !squeezed.starts_with("//") && squeezed.contains(sign))
 }
 
-fn find_maven_sign(line: &str, old: &str) -> Option<&'static str> {
+/// Finds a setting of sbt that gives a task of tests another meaning.
+fn find_sbt_sign(line: &str, _: (&str, &str)) -> Option<&'static str> {
+    let squeezed = squeeze(line);
+    let signs = [
+        "test/test:=",
+        "test/testonly:=",
+        "test/skip:=true",
+        "testin(test):=",
+        "test:=",
+        "testoptions",
+        "unmanagedsourcedirectories:=nil",
+        "sources:=nil",
+    ];
+    let sign = signs.into_iter().find(|sign| squeezed.contains(sign))?;
+    let leaves_out = sign != "testoptions" || ["filter(", "exclude("].iter().any(|it| squeezed.contains(it));
+    (leaves_out && !squeezed.starts_with("//")).then_some(sign)
+}
+
+/// Finds an alias of Mix that no longer runs the tests.
+fn find_mix_sign(line: &str, _: (&str, &str)) -> Option<&'static str> {
+    let squeezed = squeeze(line);
+    let (name, tasks) = squeezed.split_once(':')?;
+    let runs = tasks.split(['"', ',', '[', ']']).any(|task| task == "test" || task.starts_with("test--"))
+        || tasks.contains("\"test ");
+    (name == "test" && tasks.starts_with(['[', '"', '&', 'f']) && !tasks.ends_with('[') && !runs)
+        .then_some("test")
+}
+
+/// Finds a task of Rake that replaces the tests.
+fn find_rake_sign(line: &str, (old, _): (&str, &str)) -> Option<&'static str> {
+    let squeezed = squeeze(line);
+    let clears =
+        ["task['test']", "task[\"test\"]", "task[:test]", "task['spec']", "task[\"spec\"]", "task[:spec]"]
+            .iter()
+            .any(|task| squeezed.contains(&format!("{task}.clear")));
+    let empties = ["task:testdo", "task:specdo", "task(:test){", "task(:test)do"]
+        .iter()
+        .any(|it| squeezed.starts_with(it));
+    let had = ["TestTask", "RSpec::Core::RakeTask"].iter().any(|it| old.contains(it));
+    (clears || empties && had).then_some("task :test")
+}
+
+fn find_maven_sign(line: &str, (old, _): (&str, &str)) -> Option<&'static str> {
     let sign = "<testSourceDirectory>";
     (line.contains("<testsourcedirectory>") && !old.contains(sign)).then_some(sign)
 }
 
-fn find_dotnet_sign(line: &str, _old: &str) -> Option<&'static str> {
+fn find_dotnet_sign(line: &str, _: (&str, &str)) -> Option<&'static str> {
     if line.contains("<istestproject>false") {
         return Some("IsTestProject");
     }
@@ -60,7 +126,7 @@ fn find_dotnet_sign(line: &str, _old: &str) -> Option<&'static str> {
 }
 
 /// Finds a property of a test that was there before, or a command that can't fail in its place.
-fn find_ctest_sign(line: &str, old: &str) -> Option<&'static str> {
+fn find_ctest_sign(line: &str, (old, _): (&str, &str)) -> Option<&'static str> {
     let (call, arguments) = line.trim().split_once('(')?;
     let words: Vec<&str> =
         arguments.split([' ', '\t', ')']).filter(|word| !word.is_empty() && *word != "test").collect();

@@ -9,7 +9,8 @@ use super::setting_entries::{SettingEntry, read_settings};
 use crate::test_files::{file_name, is_pipeline, is_runner_configuration, is_test_configuration};
 
 /// Names of lists that exclude something from checks.
-const EXCLUSION_LISTS: [&str; 17] = [
+const EXCLUSION_LISTS: [&str; 18] = [
+    "ignoreerrors",
     "ignore",
     "exclude",
     "omit",
@@ -306,6 +307,14 @@ fn judge_setting(
     }
     if let Some(why) = judge_switch(&plain, one, other) {
         return blocking(why);
+    }
+    let images = ["screenshot", "snapshot", "visual", "image"].iter().any(|it| entry.key.contains(it));
+    let tolerates = plain.contains("maxdiff")
+        || images && ["threshold", "mismatch", "tolerance"].iter().any(|it| plain.contains(it));
+    if let Some(is) = parse_number(other).filter(|_| tolerates) {
+        let was = parse_number(one);
+        let loose = was.map_or(is >= 0.5, |was| is > was);
+        return if loose { blocking("images may differ more") } else { None };
     }
     if let (Some(was), Some(is)) = (parse_number(one), parse_number(other)) {
         let least =

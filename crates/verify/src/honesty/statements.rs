@@ -164,11 +164,20 @@ impl<'t> StatementReader<'_, 't> {
         fails || returns || thrown
     }
 
+    /// Returns true if a statement of the node's own block raises an error.
+    fn raises_itself(&self, node: Node<'_>) -> bool {
+        let body = node.child_by_field_name("body");
+        body.is_some_and(|body| children(body).iter().any(|child| child.kind() == "raise_statement"))
+    }
+
     /// Returns true for a `try` that ignores the failure of an assertion, and for blocks like it.
     pub(super) fn is_failure_swallowing(&self, node: Node<'_>) -> bool {
         let kind = node.kind();
         if kind == "with_statement" {
             let head = self.source.text_of_node(node).lines().next().unwrap_or_default();
+            if head.contains("aises(") && self.raises_itself(node) {
+                return true;
+            }
             let forgets = head.contains("suppress(") || head.contains("aises(Assert");
             return forgets && ["Assertion", "Exception"].iter().any(|it| head.contains(it));
         }

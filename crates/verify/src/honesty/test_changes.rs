@@ -6,6 +6,8 @@ use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
 use super::assertion::{Assertion, quote_tokens};
 use super::behaviour::ProductBehaviour;
+use super::leniency::count_comparison_options;
+use super::narrowed_inputs::find_narrowed_input;
 use super::parsed_source::Token;
 use super::report::HonestyReport;
 use super::test_units::TestUnit;
@@ -244,6 +246,13 @@ impl<'a, 't> TestComparison<'a, 't, '_> {
             let message = format!("`{text}` puts what the test expects in the place of what it tests");
             self.report.add_blocking(HonestyKind::AssertionWeakened, path, line, message);
         }
+        if let Some((line, message)) = find_narrowed_input(before, after) {
+            self.report.add_blocking(HonestyKind::CasesRemoved, path, line, message);
+        }
+        if outer_options(after) > outer_options(before) {
+            let message = format!("comparisons in `{}` leave more out", after.name);
+            self.report.add_blocking(HonestyKind::AssertionWeakened, path, after.line, message);
+        }
         self.compare_assertions(before, place, after);
         self.compare_values(before, place, after);
     }
@@ -386,7 +395,12 @@ impl<'a, 't> TestComparison<'a, 't, '_> {
             && !self.behaviour.has_changed()
             && !self.asserting.iter().any(|name| new.key.first().is_some_and(|first| first == name));
         let why = match () {
+            () if new.leniencies.len() > old.leniencies.len() => "leaves more out",
+            () if new.wildcards > old.wildcards && !lost.is_empty() && gained.is_empty() => {
+                "accepts any value"
+            }
             () if new.strength < old.strength
+                && !(new.tolerant && old.tolerant)
                 && !self.is_assertion_restated(old, after)
                 && !(lost.is_empty() && has_own_matcher(&self.new, new)) =>
             {
@@ -516,6 +530,12 @@ impl<'a, 't> TestComparison<'a, 't, '_> {
             self.report_changed_expectation(place, after.line, &shown, &came);
         }
     }
+}
+
+/// Returns the number of options outside of assertions that make comparisons accept more.
+fn outer_options(unit: &TestUnit<'_>) -> usize {
+    let inside: usize = unit.assertions.iter().map(|one| one.leniencies.len()).sum();
+    count_comparison_options(&unit.tokens).saturating_sub(inside)
 }
 
 /// Returns a new line of a test that mocks the subject of its assertions with the expected value.

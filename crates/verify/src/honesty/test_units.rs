@@ -9,6 +9,7 @@ use journeyman_syntax::language::Language;
 use super::assertion::{
     Assertion, Dialect, chain_names, read_assertion, read_call_of_helper, read_failing_condition,
 };
+use super::leniency::exclusion_ranges;
 use super::node_kinds::{is_block, is_call, is_closure, is_conditional, is_decoration, is_function};
 use super::parsed_source::{ParsedSource, Token, TokenKind, children, is_comment, is_string_kind, line_of};
 use super::skip_marks::{
@@ -122,8 +123,13 @@ pub(super) fn find_units<'t>(path: &str, source: &ParsedSource<'t>, is_test: boo
 fn dialect_of(language: Option<Language>) -> Dialect {
     Dialect {
         go: language == Some(Language::Go),
+        python: language == Some(Language::Python),
         rust: language == Some(Language::Rust),
         script: matches!(language, Some(Language::JavaScript | Language::TypeScript | Language::Tsx)),
+        expects_condition: matches!(
+            language,
+            Some(Language::Rust | Language::Swift | Language::C | Language::Cpp) | None
+        ),
     }
 }
 
@@ -322,7 +328,7 @@ impl<'t> UnitWalker<'_, 't> {
     fn add_assertion(&mut self, mut assertion: Assertion<'t>, node: Node<'_>, scope: &NodeScope) {
         assertion.awaited = scope.above == ParentKind::Await;
         assertion.conditions = scope.conditions;
-        assertion.swallowed = scope.swallowed;
+        assertion.swallowed |= scope.swallowed;
         self.assertion_ranges.push(node.byte_range());
         if let Some(unit) = self.units.get_mut(scope.unit)
             && unit.assertions.len() < MAX_ASSERTIONS
@@ -524,6 +530,7 @@ fn literals_outside_assertions<'t>(
     let mut before = ("", "");
     let mut expected_on = 0;
     let mut named = "";
+    let left_out = exclusion_ranges(tokens);
     let mut found = Vec::new();
     for pair in tokens.windows(2) {
         let [token, next] = pair else { continue };
@@ -549,7 +556,9 @@ fn literals_outside_assertions<'t>(
             );
         named = if token.kind == TokenKind::Word { token.text } else { named };
         if next.is_literal() && !titled && !is_inside(next.start) {
-            found.push((next.normalized_text(), brackets.contains(&true) || expected_on == next.line));
+            let leaves_out = left_out.iter().any(|range| range.contains(&next.start));
+            let counts = brackets.contains(&true) || expected_on == next.line;
+            found.push((next.normalized_text(), counts && !leaves_out));
         }
     }
     found
