@@ -30,6 +30,7 @@ mod report;
 mod runtime_changes;
 mod secrets;
 mod setting_entries;
+mod shadowed_modules;
 mod skip_marks;
 mod special_cases;
 mod statements;
@@ -68,6 +69,7 @@ use runtime_changes::{
     report_test_reading,
 };
 use secrets::report_added_secrets;
+use shadowed_modules::{imported_modules, report_known_samples, report_shadowing_module};
 use special_cases::{report_answer_branches, report_runner_detection, report_tampering};
 use suppressions::report_added_suppressions;
 use swallowed_failures::{report_snapshot_variables, report_swallowed_failures};
@@ -127,10 +129,13 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
     }
     let tests: Vec<FileTests<'_, '_>> = files.iter().filter_map(read_tests).collect();
     compare_tests(&tests, &behaviour, &mut report);
+    let tests_before = || files.iter().filter(|file| file.is_test);
     let around = ChangeContext {
         rows: literal_rows(&tests),
         tests: files.iter().filter(|file| file.is_test).map(|file| file.name).collect(),
         called: tests.iter().flat_map(|file| &file.old).flat_map(|unit| unit.words.iter().copied()).collect(),
+        imported: tests_before().flat_map(|file| imported_modules(file.old_text())).collect(),
+        removed: files.iter().filter(|file| file.new.is_none()).map(|file| file_name(file.name)).collect(),
         commands: files
             .iter()
             .filter(|file| file.has_changed())
@@ -268,6 +273,10 @@ struct ChangeContext<'t> {
     tests: BTreeSet<&'t str>,
     /// The words that occur in tests before the change.
     called: BTreeSet<&'t str>,
+    /// The modules that tests import, before the change.
+    imported: BTreeSet<&'t str>,
+    /// The names of files that are gone.
+    removed: BTreeSet<&'t str>,
     commands: BTreeSet<String>,
     settings: BTreeSet<(String, Vec<String>)>,
     detector: Redactor,
@@ -293,6 +302,9 @@ fn compare_file(file: &ReadFile<'_>, around: &ChangeContext<'_>, report: &mut Ho
     if is_makefile(file.name) {
         compare_makefiles(file.path, old, new, report);
     }
+    if file.is_test && file.old.is_none() {
+        report_shadowing_module(file.path, &around.imported, &around.removed, report);
+    }
     report_deselected_tests(file.path, old, new, report);
     report_untested_examples(file.path, old, new, report);
     if !behaviour::is_document(file.name) {
@@ -315,6 +327,7 @@ fn compare_file(file: &ReadFile<'_>, around: &ChangeContext<'_>, report: &mut Ho
             report_test_reading(file.path, file.old.as_ref(), source, (tests, called), report);
             report_mode_dependent_results(file.path, file.old.as_ref(), source, called, report);
             report_answer_branches(file.path, file.old.as_ref(), source, (&around.rows, called), report);
+            report_known_samples(file.path, old, source, &around.rows, report);
             report_runner_detection(file.path, old, new, report);
             report_test_variants(file.path, old, new, &around.called, report);
             if let Some(before) = &file.old {

@@ -149,3 +149,21 @@ pub(super) fn count_wildcards(tokens: &[Token<'_>]) -> usize {
     let is_wildcard = |pair: &&[Token<'_>]| matches!(pair, [name, next] if WILDCARDS.contains(&name.text) && matches!(next.text, "(" | "<" | ")" | "," | "." | "}"));
     tokens.windows(2).filter(is_wildcard).count()
 }
+
+/// Returns true if a test whose name says that something is denied now expects that it succeeds.
+pub(super) fn allows_what_name_denies(name: &str, old: &[&str], new: &[&str]) -> bool {
+    let name = normalize_name(name);
+    let denies =
+        ["cannot", "cant", "denied", "denies", "forbid", "notallowed", "reject", "refuse", "unauthor"];
+    let has = |key: &[&str], words: &[&str], codes: &[&str]| {
+        key.iter().any(|text| {
+            let text = normalize_name(text);
+            codes.contains(&text.as_str()) || words.iter().any(|word| text.contains(word))
+        })
+    };
+    let denied = |key: &[&str]| has(key, &["forbidden", "unauthorized", "accessdenied"], &["401", "403"]);
+    let allowed = |key: &[&str]| {
+        has(key, &["nocontent", "successful", "assertok", "isok", "created"], &["ok", "200", "201", "204"])
+    };
+    denies.iter().any(|word| name.contains(word)) && denied(old) && !denied(new) && allowed(new)
+}

@@ -107,8 +107,13 @@ pub(super) fn find_narrowed_input(before: &TestUnit<'_>, after: &TestUnit<'_>) -
         }
     }
     let empty = |tokens: &[Token<'_>]| EMPTY_VALUES.iter().any(|value| count_sequences(tokens, value) > 0);
-    let has_values = !before.outside.is_empty() && !before.is_test && !before.name.is_empty();
-    if has_values && after.outside.iter().all(|(text, _)| *text == "0") && empty(new) && !empty(old) {
+    let is_helper = !before.is_test && !before.name.is_empty();
+    // The name of a provider in its annotation stays.
+    let has_none = after.outside.iter().all(|(text, counts)| {
+        *text == "0" || !counts && before.outside.iter().any(|(known, _)| known == text)
+    });
+    let is_shorter = before.outside.len() > after.outside.iter().filter(|(text, _)| *text != "0").count();
+    if is_helper && has_none && is_shorter && empty(new) && !empty(old) {
         return Some((after.line, message(&after.name, "no longer has any of its values")));
     }
     None

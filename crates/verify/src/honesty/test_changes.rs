@@ -6,7 +6,7 @@ use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
 use super::assertion::{Assertion, quote_tokens};
 use super::behaviour::ProductBehaviour;
-use super::leniency::count_comparison_options;
+use super::leniency::{allows_what_name_denies, count_comparison_options};
 use super::narrowed_inputs::find_narrowed_input;
 use super::parsed_source::Token;
 use super::report::HonestyReport;
@@ -358,6 +358,9 @@ impl<'a, 't> TestComparison<'a, 't, '_> {
         let Some(path) = self.path(place) else { return false };
         let promised = new.key.iter().any(|word| matches!(*word, "resolves" | "rejects"));
         let why = match () {
+            () if new.strength == AssertionStrength::Vacuous && old.strength > new.strength => {
+                "it is always true"
+            }
             () if promised && old.awaited && !new.awaited => "nothing waits for it",
             () if new.swallowed && !old.swallowed => "its failure is caught and forgotten",
             () if new.conditions > old.conditions => "it now stands under a condition",
@@ -395,6 +398,9 @@ impl<'a, 't> TestComparison<'a, 't, '_> {
             && !self.behaviour.has_changed()
             && !self.asserting.iter().any(|name| new.key.first().is_some_and(|first| first == name));
         let why = match () {
+            () if allows_what_name_denies(&after.name, &old.key, &new.key) => {
+                "allows what the test's name denies"
+            }
             () if new.leniencies.len() > old.leniencies.len() => "leaves more out",
             () if new.wildcards > old.wildcards && !lost.is_empty() && gained.is_empty() => {
                 "accepts any value"
