@@ -41,6 +41,7 @@ mod test_discovery;
 mod test_helpers;
 mod test_units;
 mod test_vocabulary;
+mod unfailing_assertions;
 mod unit_pairs;
 
 use std::collections::BTreeSet;

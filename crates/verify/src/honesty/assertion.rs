@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::leniency::{count_wildcards, split_lenient_options};
-use super::parsed_source::{Token, TokenKind};
+use super::parsed_source::{Token, TokenKind, find_closing_bracket, split_arguments};
 use super::test_vocabulary::{AssertionStrength, is_assertion, matcher_strength, normalize_name};
+use super::unfailing_assertions::{accepts_any_count, is_asserted_tuple, is_bare_subject, throws_itself};
 
 /// Maximum number of characters of a quoted piece of code.
 const MAX_QUOTE_CHARS: usize = 120;
@@ -125,71 +126,6 @@ pub(super) fn read_assertion<'t>(tokens: &[Token<'t>], dialect: Dialect) -> Opti
     assertion.swallowed = throws_itself(&tokens, &names);
     assertion.quote = quote_tokens(&tokens);
     Some(assertion)
-}
-
-/// Returns true for a statement that asserts a tuple, which is always true.
-fn is_asserted_tuple(tokens: &[Token<'_>]) -> bool {
-    matches!(tokens, [word, open, ..] if word.text == "assert" && open.text == "(")
-        && find_closing_bracket(tokens, 1).is_some_and(|close| {
-            let ends = tokens.get(close + 1).is_none_or(|next| next.text == ",");
-            ends && tokens.get(2..close).is_some_and(|inner| split_arguments(inner).len() > 1)
-        })
-}
-
-/// Returns true for a value that is handed to a library, and held against nothing.
-fn is_bare_subject(tokens: &[Token<'_>], names: &[&str]) -> bool {
-    let (Some((first, rest)), Some(open)) =
-        (names.split_first(), tokens.iter().position(|it| it.text == "("))
-    else {
-        return false;
-    };
-    let links = ["to", "be", "been", "not", "is", "that", "which", "and", "has", "have", "toNot", "soft"];
-    let subject = matches!(*first, "expect" | "assertThat" | "assertk" | "assert_that" | "assertThatCode");
-    let close = find_closing_bracket(tokens, open);
-    let inner = close.and_then(|close| tokens.get(open + 1..close)).unwrap_or_default();
-    subject && rest.iter().all(|name| links.contains(name)) && split_arguments(inner).len() == 1
-}
-
-/// Returns true for a number of calls, or a size, of which none is too small.
-fn accepts_any_count(tokens: &[Token<'_>]) -> bool {
-    let least = |name: &str| {
-        let name = normalize_name(name);
-        ["atleast", "mintimes", "anynumber", "zeroormore"].iter().any(|it| name.starts_with(it))
-    };
-    let counts = tokens.iter().any(|token| {
-        let name = normalize_name(token.text);
-        token.kind == TokenKind::Word
-            && ["len", "size", "count"].iter().any(|it| name.starts_with(it) || name.ends_with(it))
-    });
-    let not_less = |name: &str| {
-        let name = normalize_name(name);
-        ["greaterthanorequal", "greaterequal", "greaterorequal"].iter().any(|it| name.contains(it))
-    };
-    tokens.windows(3).any(|three| {
-        let [first, second, third] = three else { return false };
-        least(first.text) && second.text == "(" && matches!(third.text, "0" | ")")
-            || counts
-                && (first.text == ">=" && second.text == "0" || second.text == ">=" && third.text == "0")
-            || counts && not_less(first.text) && second.text == "(" && third.text == "0"
-    }) || counts && tokens.iter().any(|it| not_less(it.text)) && is_last_argument_zero(tokens)
-}
-
-fn is_last_argument_zero(tokens: &[Token<'_>]) -> bool {
-    let mut last = tokens.iter().rev().skip_while(|token| matches!(token.text, ")" | ";"));
-    last.next().is_some_and(|token| token.text == "0")
-}
-
-/// Returns true for an expected error that the checked code raises by itself.
-fn throws_itself(tokens: &[Token<'_>], names: &[&str]) -> bool {
-    let expects = names.iter().any(|name| {
-        let name = normalize_name(name);
-        ["throw", "raise", "reject"].iter().any(|part| name.contains(part)) && !name.contains("not")
-    });
-    expects
-        && tokens.windows(2).any(|pair| {
-            let [word, next] = pair else { return false };
-            matches!(word.text, "throw" | "raise") && next.kind == TokenKind::Word
-        })
 }
 
 /// Reads a call of a function that compares its arguments and makes the program fail.
@@ -654,34 +590,4 @@ fn first_argument<'t>(tokens: &[Token<'t>]) -> Vec<Token<'t>> {
         Some(first) if is_statement => first.to_vec(),
         _ => tokens.to_vec(),
     }
-}
-
-/// Returns the index of the bracket that closes the one at `open`.
-pub(super) fn find_closing_bracket(tokens: &[Token<'_>], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate().skip(open) {
-        match token.text {
-            "(" | "[" | "{" => depth += 1,
-            ")" | "]" | "}" => depth = depth.saturating_sub(1),
-            _ => continue,
-        }
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-    None
-}
-
-/// Splits tokens at the commas outside of brackets.
-pub(super) fn split_arguments<'a, 't>(tokens: &'a [Token<'t>]) -> Vec<&'a [Token<'t>]> {
-    let mut depth = 0_usize;
-    let arguments = tokens.split(|token| {
-        match token.text {
-            "(" | "[" | "{" => depth += 1,
-            ")" | "]" | "}" => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0 && token.text == ","
-    });
-    arguments.filter(|argument| !argument.is_empty()).collect()
 }

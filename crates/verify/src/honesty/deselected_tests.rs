@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use journeyman_protocol::{HonestyKind, RelPath};
 
+use super::commands::{begins_with_check_words, is_check_command};
 use super::report::HonestyReport;
 use super::setting_entries::{SettingEntry, read_settings};
 use super::special_cases::quote_line;
@@ -28,6 +29,7 @@ pub(super) fn report_deselected_tests(path: &RelPath, old: &str, new: &str, repo
         "pom.xml" => find_maven_sign,
         name if name.ends_with(".sbt") => find_sbt_sign,
         "mix.exs" => find_mix_sign,
+        "package.json" | "composer.json" | "deno.json" => find_script_sign,
         "rakefile" => find_rake_sign,
         name if name.ends_with(".rake") => find_rake_sign,
         "config" | "config.toml" if name.contains(".cargo/") => {
@@ -95,6 +97,22 @@ fn find_mix_sign(line: &str, _: (&str, &str)) -> Option<&'static str> {
         || tasks.contains("\"test ");
     (name == "test" && tasks.starts_with(['[', '"', '&', 'f']) && !tasks.ends_with('[') && !runs)
         .then_some("test")
+}
+
+/// Finds a script that checks nothing in the place of the tests.
+fn find_script_sign(line: &str, (old, _): (&str, &str)) -> Option<&'static str> {
+    let script = |line: &str| -> Option<String> {
+        let (name, command) = line.trim().strip_prefix('"')?.split_once("\":")?;
+        (name == "test").then(|| command.trim().trim_matches([',', '"', '[', ']']).to_owned())
+    };
+    let command = script(line)?;
+    let ran = old.lines().filter_map(script).any(|command| begins_with_check_words(&command));
+    // A program of the project's own may run them.
+    let inner = command.strip_prefix("@php").unwrap_or(&command);
+    let delegates = inner.contains(['/', '.', '@'])
+        || inner.contains("test")
+        || inner.split_whitespace().any(|word| word == "run");
+    (ran && !command.is_empty() && !delegates && !is_check_command(&command)).then_some("test")
 }
 
 /// Finds a task of Rake that replaces the tests.

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::assertion::find_closing_bracket;
-use super::parsed_source::{Token, TokenKind};
+use super::parsed_source::{Token, TokenKind, find_closing_bracket};
 use super::test_vocabulary::normalize_name;
 
 /// Beginnings of options that leave parts of a value out of a comparison, or tolerate differences;

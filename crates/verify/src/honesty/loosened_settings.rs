@@ -308,17 +308,13 @@ fn judge_setting(
     if let Some(why) = judge_switch(&plain, one, other) {
         return blocking(why);
     }
-    let images = ["screenshot", "snapshot", "visual", "image"].iter().any(|it| entry.key.contains(it));
-    let tolerates = plain.contains("maxdiff")
-        || images && ["threshold", "mismatch", "tolerance"].iter().any(|it| plain.contains(it));
-    if let Some(is) = parse_number(other).filter(|_| tolerates) {
-        let was = parse_number(one);
-        let loose = was.map_or(is >= 0.5, |was| is > was);
-        return if loose { blocking("images may differ more") } else { None };
+    if let Some(why) = judge_image_tolerance(entry, one, other) {
+        return blocking(why);
     }
     if let (Some(was), Some(is)) = (parse_number(one), parse_number(other)) {
-        let least =
-            begins(&MINIMUM_SETTINGS) || entry.key.contains("coverage") || entry.key.contains("codecov");
+        let least = !is_image_tolerance(entry) && begins(&MINIMUM_SETTINGS)
+            || entry.key.contains("coverage")
+            || entry.key.contains("codecov");
         let greatest = begins(&MAXIMUM_SETTINGS)
             || plain.contains("complexity")
             || is_linter_rule(entry) && plain.contains("max");
@@ -370,6 +366,29 @@ fn judge_setting(
         return blocking("warnings are no errors any more");
     }
     None
+}
+
+/// Judges how far recorded images may differ.
+fn judge_image_tolerance(
+    entry: &SettingEntry,
+    one: Option<&str>,
+    other: Option<&str>,
+) -> Option<&'static str> {
+    /// A new tolerance from which on most images are accepted.
+    const MIN_LOOSE_TOLERANCE: f64 = 0.5;
+    if !is_image_tolerance(entry) {
+        return None;
+    }
+    let is = parse_number(other)?;
+    let looser = parse_number(one).map_or(is >= MIN_LOOSE_TOLERANCE, |was| is > was);
+    looser.then_some("images may differ more")
+}
+
+/// Returns true for a limit of the differences between recorded images.
+fn is_image_tolerance(entry: &SettingEntry) -> bool {
+    let is_of_images = ["screenshot", "snapshot", "visual", "image"].iter().any(|it| entry.key.contains(it));
+    entry.name().contains("maxdiff")
+        || is_of_images && ["threshold", "mismatch", "tolerance"].iter().any(|it| entry.name().contains(it))
 }
 
 /// Judges a new setting that makes a runner repeat failing tests.

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::assertion::{find_closing_bracket, split_arguments};
-use super::parsed_source::{Token, TokenKind};
+use super::parsed_source::{Token, TokenKind, find_closing_bracket, split_arguments};
 use super::test_units::TestUnit;
 use super::test_vocabulary::normalize_name;
 

@@ -227,3 +227,33 @@ fn quoted_length(rest: &str, quote: char) -> usize {
     }
     rest.len()
 }
+
+/// Returns the index of the bracket that closes the one at `open`.
+pub(super) fn find_closing_bracket(tokens: &[Token<'_>], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().skip(open) {
+        match token.text {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            _ => continue,
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// Splits tokens at the commas outside of brackets.
+pub(super) fn split_arguments<'a, 't>(tokens: &'a [Token<'t>]) -> Vec<&'a [Token<'t>]> {
+    let mut depth = 0_usize;
+    let arguments = tokens.split(|token| {
+        match token.text {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && token.text == ","
+    });
+    arguments.filter(|argument| !argument.is_empty()).collect()
+}

@@ -255,7 +255,10 @@ fn redefines_assertion(line: &CodeLine<'_>, body: &[&CodeLine<'_>]) -> bool {
     ];
     let assigned = ["const expect = (", "globalThis.expect = (", "let expect = ("];
     let rest = keywords.iter().find_map(|keyword| text.split_once(keyword)).map_or("", |(_, rest)| rest);
-    let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+    // A function of Kotlin has its type parameters and its receiver before its name.
+    let head = rest.split('(').next().unwrap_or_default();
+    let mut words = head.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let name = if head.starts_with('<') { words.next_back() } else { words.next() }.unwrap_or_default();
     let named = LIBRARY_ASSERTIONS.contains(&normalize_name(name).as_str())
         || assigned.iter().any(|beginning| text.starts_with(beginning))
         || text.starts_with("#define ")

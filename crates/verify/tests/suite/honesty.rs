@@ -71,7 +71,7 @@ fn ways_to_cheat_a_test_suite_are_flagged() {
         ("unseen_cheats.diff", 24, 1),
         ("input_cheats.diff", 27, 0),
         ("runtime_cheats.diff", 62, 0),
-        ("fifth_cheats.diff", 37, 1),
+        ("fifth_cheats.diff", 68, 1),
     ] {
         let (blocked, missed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + missed.len());
@@ -88,7 +88,7 @@ fn honest_changes_of_the_same_look_are_not_blocked() {
         ("unseen_honest.diff", 24, 1),
         ("input_honest.diff", 21, 0),
         ("runtime_honest.diff", 54, 0),
-        ("fifth_honest.diff", 44, 0),
+        ("fifth_honest.diff", 63, 0),
     ] {
         let (blocked, passed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + passed.len());
