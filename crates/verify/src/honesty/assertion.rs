@@ -339,7 +339,7 @@ fn condition_strength(tokens: &[Token<'_>], named: Option<AssertionStrength>) ->
     if follows("is", "not") || has(&["!=", "!==", "is not"]) {
         return (AssertionStrength::Exists, true);
     }
-    if has(&["==", "===", "is", "equalTo", "eq", "eql", "isEqualTo", "equals"]) {
+    if has(&["==", "===", "is", "equalTo", "EqualTo", "eq", "eql", "isEqualTo", "equals"]) {
         return (AssertionStrength::Exact, false);
     }
     let compares = has(&["<", ">", "<=", ">=", "in"]);

@@ -159,7 +159,7 @@ const MAX_RUNNER_NAME_DISTANCE_LINES: usize = 3;
 /// Names that runners of JavaScript define.
 const RUNNER_GLOBALS: [&str; 5] = ["describe", "beforeeach", "expect", "jest", "vi"];
 /// Code that makes a runner report false results.
-const TAMPERING_CODE: [&str; 16] = [
+const TAMPERING_CODE: [&str; 19] = [
     "add_marker(pytest.mark.skip",
     "add_marker(pytest.mark.xfail",
     ".force_result(",
@@ -173,7 +173,10 @@ const TAMPERING_CODE: [&str; 16] = [
     "system.exit(0)",
     "process.exitcode = 0",
     "#define ndebug",
-    "macro_rules! assert",
+    "macro_rules! assert {",
+    "macro_rules! assert_eq {",
+    "macro_rules! assert_ne {",
+    "macro_rules! debug_assert",
     "expect.extend",
     "testcase.assert",
 ];
