@@ -23,8 +23,10 @@ pub fn compare_failures(
     };
     // A failure without a place may be anywhere, and a test that fails in the product's code may be
     // in any file.
-    let is_elsewhere =
-        |found: &Diagnostic, path: &RelPath| found.test.is_some() && !path.as_str().is_some_and(is_test_file);
+    let is_elsewhere = |found: &Diagnostic, path: &RelPath| {
+        let path = path.as_str().unwrap_or_default();
+        found.test.as_ref().is_some_and(|test| !is_test_file(path) && !is_inline_test(test, path))
+    };
     let affected: BTreeSet<String> = now
         .diagnostics
         .iter()
@@ -71,6 +73,26 @@ pub fn failure_identity(found: &Diagnostic) -> String {
 /// Durations, addresses, lines and counts are numbers, and change from run to run.
 fn strip_numbers(text: &str) -> String {
     text.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// Returns true if a test's name begins with the module that a Rust file under `src` is, and goes
+/// on within a module: `net::tests::fetch` is in `src/net.rs` or `src/net/mod.rs`.
+fn is_inline_test(test: &str, path: &str) -> bool {
+    let Some(path) = path.strip_suffix(".rs") else { return false };
+    let Some(inside) =
+        path.rsplit_once("/src/").map(|(_, inside)| inside).or_else(|| path.strip_prefix("src/"))
+    else {
+        return false;
+    };
+    let mut modules: Vec<&str> = inside.split('/').collect();
+    if modules.last().is_some_and(|last| matches!(*last, "mod" | "lib" | "main")) {
+        modules.pop();
+    }
+    let names: Vec<&str> = test.split("::").collect();
+    let rest = names.strip_prefix(modules.as_slice()).unwrap_or_default();
+    // The outermost modules of another program's tests have names of any kind.
+    rest.len() > 1
+        && (!modules.is_empty() || rest.first().is_some_and(|first| matches!(*first, "test" | "tests")))
 }
 
 #[cfg(test)]
@@ -123,6 +145,24 @@ mod tests {
         for (path, expected) in [("src/calc.py", names(&["a"])), ("tests/test_calc.py", names(&[]))] {
             let found = compare_failures(&failing(path), &failing(path), &|_| false).unwrap();
             assert_eq!((found.old, found.affected), (names(&["a"]), expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_test_beside_the_code_that_it_tests_is_told_by_its_module() {
+        for (test, path, inline) in [
+            ("net::tests::fetch", "src/net.rs", true),
+            ("net::tests::fetch", "crates/web/src/net/mod.rs", true),
+            ("net::http::test::get", "src/net/http.rs", true),
+            ("tests::parses", "src/lib.rs", true),
+            // Tests of another program that fail in the product's code.
+            ("fetch", "src/net.rs", false),
+            ("fetches::twice", "src/lib.rs", false),
+            ("other::tests::fetch", "src/net.rs", false),
+            ("net::fetch", "src/net.rs", false),
+            ("tests::parses", "shop/calc.py", false),
+        ] {
+            assert_eq!(is_inline_test(test, path), inline, "{test} {path}");
         }
     }
 
