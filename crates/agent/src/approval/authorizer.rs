@@ -232,10 +232,16 @@ mod tests {
     use crate::hooks::{HooksBuilder, PreToolAnswer};
     use crate::test_context::{TestContext, call};
 
-    /// Authorizes a write of `path` in a context with these rules and hooks.
+    /// Authorizes a call in a context with these rules and hooks.
     async fn authorize(rules: &str, hooks: HooksBuilder, call: &ToolUse) -> (TestContext, Authorization) {
         let mut test = TestContext::new(&[]).await;
         test.set_rules(rules);
+        let authorized = authorize_in(&mut test, hooks, call).await;
+        (test, authorized)
+    }
+
+    /// Authorizes a call in a context.
+    async fn authorize_in(test: &mut TestContext, hooks: HooksBuilder, call: &ToolUse) -> Authorization {
         let registry = Arc::new(Registry::with_builtin_at(&test.root));
         let mut hooks = HookDispatch::new(hooks.build());
         let mut previews = OverlayPreviews::new(Arc::clone(&registry));
@@ -246,8 +252,7 @@ mod tests {
             hooks: &mut hooks,
             checkpoints: &mut test.checkpoints,
         };
-        let authorized = authorizer.authorize(&mut test.cx, call, &CancellationToken::new()).await;
-        (test, authorized)
+        authorizer.authorize(&mut test.cx, call, &CancellationToken::new()).await
     }
 
     fn write(path: &str) -> ToolUse {
@@ -319,20 +324,9 @@ mod tests {
             for (target, link) in [("secrets/key", "notes.md"), ("secrets", "docs")] {
                 std::os::unix::fs::symlink(target, test.root.join(link)).unwrap();
             }
-            let registry = Arc::new(Registry::with_builtin_at(&test.root));
-            let mut hooks = HookDispatch::new(HooksBuilder::new().build());
-            let mut previews = OverlayPreviews::new(Arc::clone(&registry));
-            let mut authorizer = Authorizer {
-                registry,
-                approvals: &mut test.approvals,
-                previews: &mut previews,
-                hooks: &mut hooks,
-                checkpoints: &mut test.checkpoints,
-            };
             for path in ["notes.md", "docs/key"] {
                 let read = call("1", "read_file", json!({ "path": path }));
-                let stop = CancellationToken::new();
-                let refused = refusal(authorizer.authorize(&mut test.cx, &read, &stop).await);
+                let refused = refusal(authorize_in(&mut test, HooksBuilder::new(), &read).await);
                 assert_eq!(refused.state, CallState::Denied, "{path}");
             }
             let may_show = test.approvals.visible_file_filter(&test.cx);

@@ -9,6 +9,7 @@ use super::commands::{begins_with_check_words, is_check_command};
 use super::report::HonestyReport;
 use super::setting_entries::{SettingEntry, read_settings};
 use super::special_cases::quote_line;
+use super::test_vocabulary::without_blanks;
 use crate::test_files::{file_name, is_test_file};
 use crate::unfailing_checks::UNFAILING_PROGRAMS;
 
@@ -46,16 +47,12 @@ pub(super) fn report_deselected_tests(path: &RelPath, old: &str, new: &str, repo
     }
 }
 
-fn squeeze(line: &str) -> String {
-    line.chars().filter(|c| !c.is_whitespace()).collect()
-}
-
 fn find_gradle_sign(line: &str, (_, new): (&str, &str)) -> Option<&'static str> {
-    let squeezed = squeeze(line);
+    let squeezed = without_blanks(line);
     // Another task that `check` needs runs what this one leaves out.
     let tags =
         squeezed.split_once("excludetags(").and_then(|(_, rest)| rest.split_once(')')).map(|(tags, _)| tags);
-    let whole = squeeze(&new.to_ascii_lowercase());
+    let whole = without_blanks(&new.to_ascii_lowercase());
     let needed = whole.split_once("tasks.check{").or_else(|| whole.split_once("check.dependson"));
     let runs_elsewhere = tags.is_some_and(|tags| whole.contains(&format!("includetags({tags})")))
         && needed.is_some_and(|(_, rest)| rest.starts_with('(') || rest.starts_with("dependson"));
@@ -73,7 +70,7 @@ fn find_gradle_sign(line: &str, (_, new): (&str, &str)) -> Option<&'static str> 
 
 /// Finds a setting of sbt that gives a task of tests another meaning.
 fn find_sbt_sign(line: &str, _: (&str, &str)) -> Option<&'static str> {
-    let squeezed = squeeze(line);
+    let squeezed = without_blanks(line);
     let signs = [
         "test/test:=",
         "test/testonly:=",
@@ -91,7 +88,7 @@ fn find_sbt_sign(line: &str, _: (&str, &str)) -> Option<&'static str> {
 
 /// Finds an alias of Mix that no longer runs the tests.
 fn find_mix_sign(line: &str, _: (&str, &str)) -> Option<&'static str> {
-    let squeezed = squeeze(line);
+    let squeezed = without_blanks(line);
     let (name, tasks) = squeezed.split_once(':')?;
     let runs = tasks.split(['"', ',', '[', ']']).any(|task| task == "test" || task.starts_with("test--"))
         || tasks.contains("\"test ");
@@ -117,7 +114,7 @@ fn find_script_sign(line: &str, (old, _): (&str, &str)) -> Option<&'static str> 
 
 /// Finds a task of Rake that replaces the tests.
 fn find_rake_sign(line: &str, (old, _): (&str, &str)) -> Option<&'static str> {
-    let squeezed = squeeze(line);
+    let squeezed = without_blanks(line);
     let clears =
         ["task['test']", "task[\"test\"]", "task[:test]", "task['spec']", "task[\"spec\"]", "task[:spec]"]
             .iter()

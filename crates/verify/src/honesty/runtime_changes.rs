@@ -10,6 +10,7 @@ use super::function_bodies::function_bodies;
 use super::parsed_source::{ParsedSource, TokenKind};
 use super::report::HonestyReport;
 use super::special_cases::quote_line;
+use super::test_vocabulary::without_blanks;
 use crate::test_files::{file_name, is_test_file, is_test_program_name};
 
 /// Code that runs when a program begins or ends, or when something fails, in lower case without
@@ -90,10 +91,7 @@ const FILE_READING_WORDS: [&str; 13] = [
 
 /// Reports code that makes a program exit with success whatever happened.
 pub(super) fn report_success_exits(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
-    let squeeze = |text: &str| -> String {
-        let plain = text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-        plain.to_ascii_lowercase().replace('"', "'")
-    };
+    let squeeze = |text: &str| without_blanks(text).to_ascii_lowercase().replace('"', "'");
     let name = path.to_string();
     let known: BTreeSet<String> = old.lines().map(squeeze).collect();
     let lines: Vec<(String, &str)> = new.lines().map(|line| (squeeze(line), line)).collect();
@@ -156,7 +154,7 @@ pub(super) fn report_replaced_clocks(path: &RelPath, old: &str, new: &str, repor
     };
     let known: BTreeSet<&str> = old.lines().map(str::trim).collect();
     for (at, line) in new.lines().enumerate().filter(|(_, line)| !known.contains(line.trim())) {
-        let squeezed: String = line.to_ascii_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
+        let squeezed = without_blanks(&line.to_ascii_lowercase());
         let bare = ["globalthis.", "global.", "window."]
             .iter()
             .find_map(|name| squeezed.strip_prefix(name))

@@ -11,6 +11,7 @@ use super::complete_tables::{has_replaced_stub, is_complete_set, maps_codes_to_n
 use super::function_bodies::{function_bodies, is_fixed_value, literals};
 use super::parsed_source::{ParsedSource, Token, children, line_of};
 use super::report::HonestyReport;
+use super::test_vocabulary::without_blanks;
 
 /// Names by which a program can detect that a test runs it.
 const RUNNER_SIGNS: [&str; 42] = [
@@ -291,7 +292,7 @@ fn assigned_matcher(line: &str) -> Option<&'static str> {
 
 /// Returns the word by which a test in Go discards a panic without checking it.
 fn find_discarded_panic(path: &RelPath, line: &str) -> Option<&'static str> {
-    let squeezed: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+    let squeezed = without_blanks(line);
     let looks =
         ["=recover()", "recover()!=", "recover()==", "(recover())"].iter().any(|it| squeezed.contains(it));
     let forgets = path.to_string().ends_with("_test.go") && squeezed.contains("recover()") && !looks;

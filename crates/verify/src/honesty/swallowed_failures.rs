@@ -7,7 +7,7 @@ use journeyman_protocol::{HonestyKind, RelPath};
 
 use super::report::HonestyReport;
 use super::special_cases::quote_line;
-use super::test_vocabulary::normalize_name;
+use super::test_vocabulary::{normalize_name, without_blanks};
 
 /// Maximum number of lines of a handler, hook or function that are read.
 const MAX_BODY_LINES: usize = 25;
@@ -193,8 +193,7 @@ pub(super) fn report_snapshot_variables(path: &RelPath, old: &str, new: &str, re
 }
 
 fn squeeze(line: &str) -> String {
-    let plain: String = line.chars().filter(|c| !c.is_whitespace()).collect();
-    plain.to_ascii_lowercase().replace(['"', '`'], "'")
+    without_blanks(line).to_ascii_lowercase().replace(['"', '`'], "'")
 }
 
 /// Returns a line and the further lines of its block, by their indentation.

@@ -5,6 +5,11 @@ pub(super) fn normalize_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
+/// Returns a line without blanks, so that code is found however it is spaced.
+pub(super) fn without_blanks(line: &str) -> String {
+    line.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
 /// Names of calls that define a test by a block of code.
 const TEST_CALLS: [&str; 13] = [
     "it", "test", "specify", "fit", "xit", "ftest", "xtest", "xspecify", "fspecify", "example", "scenario",
