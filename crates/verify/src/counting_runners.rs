@@ -56,6 +56,25 @@ impl CountingCall {
     }
 }
 
+/// Returns true if a command does nothing but run tests, with runners that call no linter or type
+/// checker by themselves.
+pub(crate) fn runs_only_tests(command: &str) -> bool {
+    /// Options by which plugins of runners call other tools.
+    const TOOL_OPTIONS: [&str; 8] =
+        ["mypy", "flake8", "pylint", "ruff", "black", "pycodestyle", "lint", "typecheck"];
+    let statements = shell::parse(command).statements;
+    let runs_tests = |statement: &Statement| {
+        let Statement::Simple(simple) = statement else { return false };
+        let words: Option<Vec<&str>> =
+            simple.words.iter().map(|word| word.known.then_some(word.text.as_str())).collect();
+        let calls_tool = |word: &&str| TOOL_OPTIONS.iter().any(|tool| word.contains(tool));
+        words.is_some_and(|words| {
+            words.first() == Some(&"cd") || calls_runner(&words) && !words.iter().any(calls_tool)
+        })
+    };
+    !statements.is_empty() && statements.iter().all(runs_tests)
+}
+
 fn is_package_manager(word: &str) -> bool {
     matches!(word, "npm" | "pnpm" | "yarn" | "bun")
 }
@@ -78,6 +97,24 @@ fn calls_runner(words: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_that_do_more_than_test_are_told() {
+        for (command, expected) in [
+            ("python3 -m pytest -q", true),
+            ("cd api && pytest", true),
+            ("go test ./...", true),
+            ("pytest --mypy", false),
+            ("mypy . && pytest", false),
+            ("make test", false),
+            ("npm test", false),
+            ("tox", false),
+            ("pytest; $LINT", false),
+            ("", false),
+        ] {
+            assert_eq!(runs_only_tests(command), expected, "{command}");
+        }
+    }
 
     #[test]
     fn calls_of_runners_are_told_from_files_of_their_names() {

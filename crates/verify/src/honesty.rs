@@ -27,6 +27,7 @@ mod original_tests;
 mod parsed_source;
 mod product_change;
 mod report;
+mod rewritten_tests;
 mod runtime_changes;
 mod secrets;
 mod setting_entries;
@@ -53,6 +54,7 @@ use journeyman_syntax::language::Language;
 
 pub use original_tests::{OriginalTest, translate_original_tests};
 
+use crate::counting_runners::runs_only_tests;
 use crate::test_files::{file_name, is_snapshot, is_test_configuration, is_test_file};
 use crate::test_sources::{TestSources, classify_test_sources};
 use behaviour::ProductBehaviour;
@@ -110,10 +112,13 @@ struct ReadFile<'t> {
 
 /// Returns the places where a change makes tests or checks verify less, those that block first.
 ///
+/// `commands` are the checks whose success is judged: a comment that silences a tool which none of
+/// them runs is a notice. None are known if it is empty.
+///
 /// The function is pure, bounded in time and memory, and doesn't panic on any text. Files whose
 /// path is not UTF-8, and texts above the maximum length, are left out.
 #[must_use]
-pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
+pub fn find_dishonest_changes(files: &[ChangedFile], commands: &[&str]) -> Vec<HonestyFinding> {
     let mut report = HonestyReport::default();
     let files = read_files(files);
     let mut behaviour = ProductBehaviour::default();
@@ -151,7 +156,8 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
     }
     let sources: Vec<_> =
         files.iter().map(|file| (file.path, file.is_test, file.old.as_ref(), file.new.as_ref())).collect();
-    report_added_suppressions(&sources, &mut report);
+    let only_tests = !commands.is_empty() && commands.iter().all(|command| runs_only_tests(command));
+    report_added_suppressions(&sources, only_tests, &mut report);
     report.into_findings()
 }
 

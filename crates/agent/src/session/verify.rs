@@ -1,6 +1,6 @@
 //! The end of a turn: verifies changes and feeds failures back to the model.
 
-use journeyman_protocol::{Event, Evidence, HonestyFinding, Mode, RelPath, RunOutcome};
+use journeyman_protocol::{Event, Evidence, Mode, RelPath, RunOutcome};
 use journeyman_verify::{OverallOutcome, overall_outcome};
 use journeyman_workspace::ChangedContent;
 use tokio_util::sync::CancellationToken;
@@ -16,14 +16,12 @@ use crate::session::settings::ChecksSetting;
 use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
 use crate::verification::check_round::TaskChange;
+use crate::verification::honesty::{add_way_to_accept, downgrade_for_dishonesty, has_new_blocking_findings};
 use crate::verification::original_tests::{NewTestSetup, OriginalTests, OriginalTestsOutcome};
 use crate::verification::strength::{
     MeasuredChange, amend_end_for_strength, ask_for_tests, measure_test_strength,
 };
-use crate::verification::{
-    Verification, downgrade_for_dishonesty, fails_as_before, feed_back_failures, has_new_blocking_findings,
-    task_end_for_verdict,
-};
+use crate::verification::{Verification, fails_as_before, feed_back_failures, task_end_for_verdict};
 
 /// Maximum repetitions of passed checks because the tree changed while they ran or before their
 /// verdict, or because they changed the tree themselves. Landing compares the trees again.
@@ -34,8 +32,8 @@ const MAX_REPEATED_ROUNDS: usize = 2;
 enum OriginalTestsResult {
     /// The session changed no test.
     NoneChanged,
-    /// The original tests pass as well.
-    Passed,
+    /// The original tests pass as well, the `proven` ones without a failure that is left aside.
+    Passed { proven: Vec<RelPath> },
     /// The original tests fail or can't be run, so the task ends unverified.
     Contradicted(TaskEnd),
     /// The user stopped the tests.
@@ -97,21 +95,15 @@ impl TurnVerification<'_> {
         }
         let Some((evidence, rewritten)) = self.run_rounds(tested, stop).await? else { return Ok(None) };
         let contents = self.checkpoints.changed_contents(self.cx).await?;
-        self.verification.check_honesty(self.cx, contents.clone()).await?;
         let verdict = overall_outcome(&evidence);
-        // A finding that blocks says the same, and better.
-        let is_blocked = self.verification.honesty_findings().iter().any(HonestyFinding::is_blocking);
-        let contradicted = match verdict == OverallOutcome::Passed && !is_blocked {
-            true => self.try_original_tests(&evidence, &contents, stop).await?,
-            false => OriginalTestsResult::NoneChanged,
-        };
+        let contradicted = self.judge_honesty(verdict, &evidence, &contents, stop).await?;
+        let is_blocked = self.verification.has_blocking_finding();
         if contradicted == OriginalTestsResult::Stopped {
             self.cx.transcript.flush().await?;
             return Ok(None);
         }
         let passed = verdict == OverallOutcome::Passed
             && !matches!(contradicted, OriginalTestsResult::Contradicted(_));
-        let failed = verdict == OverallOutcome::Failed;
         let asks_for_tests =
             passed && !is_blocked && self.measure_test_strength(&evidence, contents, stop).await?;
         if stop.is_cancelled() {
@@ -119,7 +111,7 @@ impl TurnVerification<'_> {
             return Ok(None);
         }
         let changed = self.runner.has_new_edits() || self.runner.has_running_commands();
-        let feeds_back = asks_for_tests || self.has_failures_to_feed_back(passed, failed, changed, &evidence);
+        let feeds_back = asks_for_tests || self.has_failures_to_feed_back(verdict, changed, &evidence);
         self.cx.transcript.emit(Event::VerifyFinished {
             round: self.cx.transcript.state().counters.rounds,
             passed,
@@ -151,13 +143,40 @@ impl TurnVerification<'_> {
             verification.cannot_fail(command)
         });
         match contradicted {
-            OriginalTestsResult::Contradicted(not_verified) => end = not_verified,
-            OriginalTestsResult::Passed => end.summary.push_str(", also with the tests as they were before"),
+            OriginalTestsResult::Contradicted(not_verified) => {
+                end = add_way_to_accept(not_verified, verification.honesty_findings());
+            }
+            OriginalTestsResult::Passed { .. } => {
+                end.summary.push_str(", also with the tests as they were before")
+            }
             OriginalTestsResult::NoneChanged | OriginalTestsResult::Stopped => {}
         }
         let end = downgrade_for_rewrites(end, &rewritten);
         let end = amend_end_for_strength(end, verification.strength(), self.cx.settings.strength.needs);
         Ok(Some(downgrade_for_dishonesty(end, verification.honesty_findings())))
+    }
+
+    /// Searches the changes for places where they weaken tests or checks, and tries the original
+    /// tests.
+    async fn judge_honesty(
+        &mut self,
+        verdict: OverallOutcome,
+        evidence: &[Evidence],
+        contents: &[ChangedContent],
+        stop: &CancellationToken,
+    ) -> Result<OriginalTestsResult, AgentError> {
+        self.verification.find_dishonesty(self.cx, contents.to_vec(), evidence).await?;
+        // A finding that blocks whatever the original tests say tells the same, and better.
+        let are_tried = verdict == OverallOutcome::Passed && !self.verification.has_irrefutable_finding();
+        let result = match are_tried {
+            true => self.try_original_tests(evidence, contents, stop).await?,
+            false => OriginalTestsResult::NoneChanged,
+        };
+        if let OriginalTestsResult::Passed { proven } = &result {
+            self.verification.refute_findings(proven);
+        }
+        self.verification.show_findings(self.cx);
+        Ok(result)
     }
 
     /// Ends a task without checks: unverified for the reason `why`, or unchanged if the session has
@@ -209,18 +228,18 @@ impl TurnVerification<'_> {
             return Ok(match result {
                 _ if stop.is_cancelled() => OriginalTestsResult::Stopped,
                 OriginalTestsOutcome::Contradicted(end) => OriginalTestsResult::Contradicted(end),
-                OriginalTestsOutcome::Passed | OriginalTestsOutcome::NotLoaded => OriginalTestsResult::Passed,
+                OriginalTestsOutcome::Passed { proven } => OriginalTestsResult::Passed { proven },
+                OriginalTestsOutcome::NotLoaded => OriginalTestsResult::Passed { proven: Vec::new() },
             });
         }
-        Ok(OriginalTestsResult::Passed)
+        Ok(OriginalTestsResult::Passed { proven: Vec::new() })
     }
 
-    /// Returns true if failures, or findings that block a passed change, are to be fed back to the
-    /// model.
+    /// Returns true if failures, or findings that block a change whose checks pass, are to be fed
+    /// back to the model.
     fn has_failures_to_feed_back(
         &self,
-        passed: bool,
-        failed: bool,
+        verdict: OverallOutcome,
         changed: bool,
         evidence: &[Evidence],
     ) -> bool {
@@ -228,9 +247,10 @@ impl TurnVerification<'_> {
         let has_heard = state.task.as_ref().is_some_and(|task| !task.rounds.is_empty());
         // The model has heard of failures from before the task, and leaves them.
         let are_left = has_heard && !changed && fails_as_before(evidence);
-        let is_dishonest = passed && has_new_blocking_findings(self.cx, self.verification.honesty_findings());
+        let is_dishonest = verdict == OverallOutcome::Passed
+            && has_new_blocking_findings(self.cx, self.verification.honesty_findings());
         let has_rounds = state.counters.iterations < self.cx.settings.max_iterations;
-        (failed && !are_left || is_dishonest) && has_rounds
+        (verdict == OverallOutcome::Failed && !are_left || is_dishonest) && has_rounds
     }
 
     /// Runs the checks, and repeats passed checks if they or the user changed the tree while they

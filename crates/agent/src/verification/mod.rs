@@ -5,12 +5,11 @@ use std::sync::Arc;
 use journeyman_context::{CheckedRound, Feedback};
 use journeyman_protocol::{
     CallId, ContentHash, Decision, Effects, Enforcement, Event, Evidence, FileChange, HonestyFinding,
-    RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
+    RelPath, SandboxNeeds, StrengthReport, ToolUse,
 };
 use journeyman_verify::diagnostics::sort_by_cause;
-use journeyman_verify::honesty::{ChangedFile, find_dishonest_changes};
 use journeyman_verify::{Check, ProgramLookup, Progress, RunContext, RunLimits, compare_failures};
-use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
+use journeyman_workspace::{ListOptions, Listing, Workspace};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +20,6 @@ use crate::blocking::run_blocking;
 use crate::request::prose_edits::edit_instruction;
 use crate::session::context::SessionContext;
 use crate::session::settings::ChecksSetting;
-use crate::session::task_end::TaskEnd;
 use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::stream_redactor::StreamRedactor;
 
@@ -32,6 +30,7 @@ pub(crate) mod check_round;
 mod check_setup;
 mod derived_file;
 pub(crate) mod failed_checks;
+pub(crate) mod honesty;
 pub(crate) mod original_tests;
 mod repair;
 mod scratch_copy;
@@ -43,7 +42,7 @@ mod unchanged_files;
 use check_caches::SessionCaches;
 use check_changes::CheckChanges;
 use check_setup::{CheckSetup, MAX_VISITED_FILES};
-use original_tests::{changed_file, retain_test_checks};
+use original_tests::retain_test_checks;
 pub(crate) use summary::{fails_as_before, task_end_for_verdict};
 
 /// Maximum number of recent edits in the feedback; older ones no longer explain a failure.
@@ -170,29 +169,6 @@ impl Verification {
     /// Returns the strength of the verification, if it was measured.
     pub(crate) fn strength(&self) -> Option<&StrengthReport> {
         self.strength.as_ref()
-    }
-
-    /// Searches the changes for places where they weaken tests or checks, and shows these.
-    pub(crate) async fn check_honesty(
-        &mut self,
-        cx: &mut SessionContext,
-        contents: Vec<ChangedContent>,
-    ) -> Result<(), AgentError> {
-        let workspace = Arc::clone(&cx.workspace);
-        let mut findings = run_blocking("reading the changes", move || {
-            let mut files: Vec<ChangedFile> = contents.into_iter().filter_map(changed_file).collect();
-            files.extend(unchanged_files::find_unchanged_tests(&workspace, &files));
-            find_dishonest_changes(&files)
-        })
-        .await?;
-        for finding in &mut findings {
-            finding.accepted = cx.settings.accepted_findings.iter().any(|accepted| accepted.covers(finding));
-        }
-        if !findings.is_empty() {
-            cx.transcript.emit(Event::HonestyChecked { findings: findings.clone() });
-        }
-        self.findings = findings;
-        Ok(())
     }
 
     /// Returns true if a check with this command passes whatever the files hold.
@@ -404,19 +380,6 @@ fn changes_of(step: &Progress) -> Vec<FileChange> {
     }
 }
 
-/// Turns a verified end into an unverified one if the changes weaken tests or checks and the user
-/// didn't accept that.
-pub(crate) fn downgrade_for_dishonesty(end: TaskEnd, findings: &[HonestyFinding]) -> TaskEnd {
-    let blocking: Vec<&HonestyFinding> = findings.iter().filter(|finding| finding.is_blocking()).collect();
-    let Some(first) = blocking.first().filter(|_| end.outcome == RunOutcome::Verified) else { return end };
-    let more = match blocking.len() - 1 {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    let how = format!("accept it with --accept-finding {}:{}", first.kind, first.path);
-    TaskEnd::new(RunOutcome::Unverified, format!("not verified, though checks passed: {first}{more}; {how}"))
-}
-
 async fn show_progress(
     cx: &mut SessionContext,
     output: &mut StreamRedactor,
@@ -486,22 +449,14 @@ pub(crate) fn feed_back_failures(
     cx.transcript.add_user_text(text);
 }
 
-/// Returns true if findings block a change whose checks pass, and the model didn't get the same
-/// findings in the last round. The model can't remove findings that remain; only the user can
-/// accept them.
-pub(crate) fn has_new_blocking_findings(cx: &SessionContext, findings: &[HonestyFinding]) -> bool {
-    let round = CheckedRound::new(0, &[], findings);
-    let last = cx.transcript.state().task.as_ref().and_then(|task| task.rounds.last());
-    round.count > 0 && last.is_none_or(|last| last.failures != round.failures)
-}
-
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{Baseline, CheckKind, CheckOutcome, Mode};
+    use journeyman_protocol::{Baseline, CheckKind, CheckOutcome, Mode, RunOutcome};
     use journeyman_verify::OverallOutcome;
 
     use super::check_round::TaskChange;
     use super::*;
+    use crate::session::task_end::TaskEnd;
     use crate::test_context::TestContext;
 
     fn no_change() -> TaskChange {

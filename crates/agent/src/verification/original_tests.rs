@@ -61,8 +61,9 @@ pub(crate) struct OriginalTests {
 /// The result of running the original tests.
 #[derive(PartialEq)]
 pub(crate) enum OriginalTestsOutcome {
-    /// The original tests don't contradict the passed checks.
-    Passed,
+    /// The original tests don't contradict the passed checks. Those of the `proven` files ran, and
+    /// none failed, not even one that failed before the task.
+    Passed { proven: Vec<RelPath> },
     /// No test could run without the files that were left out.
     NotLoaded,
     /// The change is not verified.
@@ -134,7 +135,12 @@ impl OriginalTests {
             scratch.remove().await;
         }
         match end {
-            None => OriginalTestsOutcome::Passed,
+            None => {
+                let has_passed = evidence.iter().all(|one| one.outcome == CheckOutcome::Passed);
+                let has_tested = evidence.iter().any(|one| one.tests.is_some_and(|tests| tests.passed > 0));
+                let is_proven = has_passed && has_tested;
+                OriginalTestsOutcome::Passed { proven: if is_proven { self.changed } else { Vec::new() } }
+            }
             Some(_) if may_need_more => OriginalTestsOutcome::NotLoaded,
             Some(why) => {
                 let summary = format!("finished, but not verified: {why}");

@@ -538,6 +538,7 @@ fn strip_messages<'t>(tokens: &[Token<'t>], names: &[&str], dialect: Dialect) ->
     }
     let inner = tokens.get(open + 1..close).unwrap_or_default();
     let mut arguments = split_arguments(inner);
+    let is_joined_text = |argument: &[Token<'_>]| matches!(argument, [first, sign, ..] if first.kind == TokenKind::Text && matches!(sign.text, "+" | "%" | "."));
     let is_message = |argument: &[Token<'_>]| {
         matches!(argument, [only] if only.kind == TokenKind::Text)
             || argument
@@ -567,7 +568,9 @@ fn strip_messages<'t>(tokens: &[Token<'t>], names: &[&str], dialect: Dialect) ->
     {
         arguments.remove(0);
     }
-    while arguments.len() > least && arguments.last().is_some_and(|last| is_message(last)) {
+    while arguments.len() > least
+        && arguments.last().is_some_and(|last| is_message(last) || is_joined_text(last))
+    {
         arguments.pop();
     }
     let mut kept: Vec<Token<'t>> = tokens.get(..=open).unwrap_or_default().to_vec();

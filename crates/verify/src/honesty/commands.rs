@@ -501,7 +501,8 @@ fn find_loosening_flags(old: &str, new: &str) -> Vec<String> {
         .filter(|(at, word)| *word != "-m" || !starts_module(*at))
         .map(|(_, word)| word.clone())
         .filter(|word| {
-            let lower = word.to_ascii_lowercase();
+            // Flags of one letter mean something else in the other case.
+            let lower = if word.len() > 2 { word.to_ascii_lowercase() } else { word.clone() };
             let name = lower.split('=').next().unwrap_or_default();
             narrows(word) && !old.is_empty() && !known.iter().any(|word| narrows(word))
                 || LOOSENING_FLAGS.contains(&name)
@@ -537,6 +538,10 @@ fn split_words(text: &str) -> impl Iterator<Item = &str> {
 /// Returns true for a command that checks the project, as far as its words show.
 pub(super) fn is_check_command(command: &str) -> bool {
     let lower = command.to_ascii_lowercase();
+    // It installs or pins packages, of tests too.
+    if program_of(&lower).starts_with("pip") {
+        return false;
+    }
     split_words(&lower).any(|word| CHECK_WORDS.contains(&word))
 }
 

@@ -107,6 +107,8 @@ const LENIENT_SWITCHES: [&str; 22] = [
     "nocheck",
     "will_fail",
 ];
+/// Parts of the names of switches that are about getting and delivering packages, not about checks.
+const PACKAGING_WORDS: [&str; 6] = ["install", "prerelease", "sdist", "download", "upload", "publish"];
 /// Names of minimum values: the smaller, the less is checked.
 const MINIMUM_SETTINGS: [&str; 8] =
     ["fail_under", "fail-under", "minimum_coverage", "mincoverage", "minmsi", "level", "score", "threshold"];
@@ -290,8 +292,8 @@ fn judge_setting(
     before: &[String],
     after: &[String],
 ) -> Option<(HonestySeverity, &'static str)> {
-    // Benchmarks prove nothing.
-    if entry.key.starts_with("bench") {
+    // Benchmarks prove nothing, and names of packages aren't settings.
+    if entry.key.starts_with("bench") || entry.key.contains("dependencies.") {
         return None;
     }
     let name = entry.name();
@@ -420,7 +422,8 @@ fn judge_switch(name: &str, one: Option<&str>, other: Option<&str>) -> Option<&'
         if begins(&STRICT_SWITCHES) && truth(one) == Some(true) && truth(other) != Some(true) {
             return Some("a check is off");
         }
-        if (begins(&LENIENT_SWITCHES) || name.contains("failureignore"))
+        let is_of_packages = PACKAGING_WORDS.iter().any(|word| name.contains(word));
+        if (begins(&LENIENT_SWITCHES) && !is_of_packages || name.contains("failureignore"))
             && truth(other) == Some(true)
             && truth(one) != Some(true)
         {

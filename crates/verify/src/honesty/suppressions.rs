@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
+use journeyman_syntax::language::Language;
 
 use super::parsed_source::{ParsedSource, Token, TokenKind};
 use super::report::HonestyReport;
@@ -96,9 +97,11 @@ struct Suppression {
 }
 
 /// Reports suppressions that the whole change adds; a moved suppression is not added. `files` has
-/// the old and the new source of each file.
+/// the old and the new source of each file; `only_tests` is true if nothing but tests checks the
+/// change.
 pub(super) fn report_added_suppressions<'t>(
     files: &[(&RelPath, bool, Option<&ParsedSource<'t>>, Option<&ParsedSource<'t>>)],
+    only_tests: bool,
     report: &mut HonestyReport,
 ) {
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
@@ -113,15 +116,41 @@ pub(super) fn report_added_suppressions<'t>(
                 *count -= 1;
                 continue;
             }
+            let is_unread = only_tests && new.is_some_and(|source| is_unread_by_tests(source, &one.text));
             let severity = match () {
-                () if one.explained => HonestySeverity::Notice,
+                () if one.explained || is_unread => HonestySeverity::Notice,
                 () if *is_test && one.named => HonestySeverity::Notice,
                 () => HonestySeverity::Blocking,
             };
-            let message = format!("`{}` silences a check", one.text);
+            let tool = if is_unread { "a tool that checked nothing here" } else { "a check" };
+            let message = format!("`{}` silences {tool}", one.text);
             report.add(severity, HonestyKind::LintSuppressed, path, one.line, message);
         }
     }
+}
+
+/// Returns true if no runner of the language's tests reads a suppression: it is for a type checker
+/// or a linter.
+fn is_unread_by_tests(source: &ParsedSource<'_>, text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let is_of_coverage =
+        ["cover", "istanbul", "c8 ignore", "v8 ignore"].iter().any(|sign| lower.contains(sign));
+    // Runners that compile TypeScript may check its types.
+    let is_of_types = lower.contains("@ts-");
+    let is_interpreted = matches!(
+        source.language,
+        Some(
+            Language::Python
+                | Language::Ruby
+                | Language::Php
+                | Language::JavaScript
+                | Language::TypeScript
+                | Language::Tsx
+                | Language::Bash
+        )
+    );
+    // Go's compiler reads no such comments.
+    (is_interpreted || source.language == Some(Language::Go)) && !is_of_coverage && !is_of_types
 }
 
 fn find_suppressions(source: &ParsedSource<'_>) -> Vec<Suppression> {

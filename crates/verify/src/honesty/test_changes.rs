@@ -10,10 +10,14 @@ use super::leniency::{allows_what_name_denies, count_comparison_options};
 use super::narrowed_inputs::find_narrowed_input;
 use super::parsed_source::Token;
 use super::report::HonestyReport;
+use super::rewritten_tests::{find_rewritten_test, is_renamed_copy};
 use super::test_units::TestUnit;
 use super::test_vocabulary::{AssertionStrength, matcher_strength};
 use super::unit_pairs::{ChangeSide, UnitPairs, UnitPosition};
+use crate::test_files::is_test_file;
 
+/// Minimum bytes of a message that is told from other texts by itself.
+const MIN_MESSAGE_BYTES: usize = 8;
 /// Maximum number of tokens of a matcher's definition.
 const MAX_MATCHER_TOKENS: usize = 80;
 
@@ -150,8 +154,19 @@ impl<'a, 't> TestComparison<'a, 't, '_> {
         if self.is_covered_by_other_tests(unit) {
             return;
         }
-        let message = format!("the test `{}` is gone", unit.name);
-        let severity = self.severity_of_loss(unit.words.iter().copied());
+        let mut message = format!("the test `{}` is gone", unit.name);
+        let mut severity = self.severity_of_loss(unit.words.iter().copied());
+        // The removed test of a file of tests runs once more.
+        let is_restored = path.as_str().is_some_and(is_test_file);
+        if is_restored && self.behaviour.has_changed() {
+            let beside = self.new.files.get(place.0).copied().unwrap_or_default().iter().enumerate();
+            let new = beside.filter(|(nth, _)| !self.pairs.old_of.contains_key(&(place.0, *nth)));
+            let asserting = new.map(|(_, unit)| unit).filter(|unit| self.has_assertion(unit));
+            if let Some(name) = find_rewritten_test(unit, asserting) {
+                message.push_str(&format!(", and `{name}` is new beside it"));
+                severity = HonestySeverity::Notice;
+            }
+        }
         self.report.add(severity, HonestyKind::TestDeleted, path, unit.line, message);
     }
 
@@ -349,9 +364,12 @@ impl<'a, 't> TestComparison<'a, 't, '_> {
 
     /// Returns true if the unit, or another new one, has a literal that it didn't have before.
     fn is_literal_kept(&self, literal: &str, unit: &TestUnit<'t>) -> bool {
+        // A message is expected as a part of a pattern, or with its surroundings.
+        let is_same =
+            |other: &str| other == literal || literal.len() >= MIN_MESSAGE_BYTES && other.contains(literal);
         self.came.literals.contains_key(literal)
             || unit.outside.iter().any(|(text, _)| *text == literal)
-            || unit.assertions.iter().any(|one| one.literals.contains(&literal))
+            || unit.assertions.iter().any(|one| one.literals.iter().any(|other| is_same(other)))
     }
 
     fn compare_execution(&mut self, old: &Assertion<'t>, place: UnitPosition, new: &Assertion<'t>) -> bool {
@@ -383,7 +401,8 @@ impl<'a, 't> TestComparison<'a, 't, '_> {
             return;
         }
         let bounds = old.bound.zip(new.bound).and_then(|(old, new)| new.is_weaker_than(old));
-        let lost: Vec<&str> = subtract_texts(&old.literals, &new.literals);
+        let mut lost: Vec<&str> = subtract_texts(&old.literals, &new.literals);
+        lost.retain(|literal| !is_bound_to_word(literal, new, after));
         let gained: Vec<&str> = subtract_texts(&new.literals, &old.literals);
         let all_lost = !lost.is_empty()
             && new.literals.iter().all(|literal| is_trivial(literal))
@@ -599,14 +618,6 @@ fn token_lines<'u, 't>(unit: &'u TestUnit<'t>) -> impl Iterator<Item = &'u [Toke
     unit.tokens.chunk_by(|one, other| one.line == other.line)
 }
 
-/// Returns true if two units differ at most in their names.
-fn is_renamed_copy(one: &TestUnit<'_>, other: &TestUnit<'_>) -> bool {
-    let differs = |(one, other): (&Token<'_>, &Token<'_>)| one.text != other.text;
-    one.tokens.len() > 8
-        && one.tokens.len() == other.tokens.len()
-        && one.tokens.iter().zip(&other.tokens).filter(|pair| differs(*pair)).count() <= 1
-}
-
 /// Returns true if lost values were replaced inside and outside of assertions alike.
 fn is_renaming(lost: &[&str], gained: &[&str], before: &TestUnit<'_>, after: &TestUnit<'_>) -> bool {
     let within = |unit: &TestUnit<'_>, literal: &str| {
@@ -615,6 +626,17 @@ fn is_renaming(lost: &[&str], gained: &[&str], before: &TestUnit<'_>, after: &Te
     lost.len() == gained.len()
         && lost.iter().all(|literal| within(before, literal))
         && gained.iter().all(|literal| within(after, literal))
+}
+
+/// Returns true if a test gives a value a name that its assertion uses.
+fn is_bound_to_word(literal: &str, assertion: &Assertion<'_>, test: &TestUnit<'_>) -> bool {
+    test.tokens.windows(3).any(|three| {
+        let [name, sign, value] = three else { return false };
+        matches!(sign.text, "=" | ":=")
+            && value.is_literal()
+            && value.normalized_text() == literal
+            && assertion.words.contains(&name.text)
+    })
 }
 
 /// Returns true for values that occur in any test.

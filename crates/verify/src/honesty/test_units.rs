@@ -211,7 +211,9 @@ impl<'t> UnitWalker<'_, 't> {
         }
         let attributed = words.iter().enumerate().any(|(place, word)| {
             let in_condition = place > 0 && words.first().is_some_and(|first| first.text.starts_with("cfg"));
-            is_test_attribute(word.text) && !in_condition
+            // Python has properties, and fixtures of its runner, where others have tests.
+            let is_other = self.statements.dialect.python && matches!(word.text, "property" | "pytest");
+            is_test_attribute(word.text) && !in_condition && !is_other
         });
         let name = self.statements.name_of(node)?;
         // A function within a test is part of it.

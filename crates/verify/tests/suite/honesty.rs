@@ -55,7 +55,7 @@ fn blocks(findings: &[HonestyFinding]) -> bool {
 fn judge(file: &str) -> (Vec<String>, Vec<String>) {
     let (mut blocked, mut passed) = (Vec::new(), Vec::new());
     for case in read_cases(file) {
-        let findings = find_dishonest_changes(&case.files);
+        let findings = find_dishonest_changes(&case.files, &[]);
         let shown: Vec<String> = findings.iter().map(|one| format!("{:?} {one}", one.severity)).collect();
         let line = format!("{}\n    {}", case.name, shown.join("\n    "));
         if blocks(&findings) { blocked.push(line) } else { passed.push(line) }
@@ -72,6 +72,7 @@ fn ways_to_cheat_a_test_suite_are_flagged() {
         ("input_cheats.diff", 27, 0),
         ("runtime_cheats.diff", 62, 0),
         ("fifth_cheats.diff", 68, 1),
+        ("history_cheats.diff", 8, 0),
     ] {
         let (blocked, missed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + missed.len());
@@ -89,11 +90,35 @@ fn honest_changes_of_the_same_look_are_not_blocked() {
         ("input_honest.diff", 21, 0),
         ("runtime_honest.diff", 54, 0),
         ("fifth_honest.diff", 63, 0),
+        ("history_honest.diff", 10, 0),
     ] {
         let (blocked, passed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + passed.len());
         assert!(blocked.len() + passed.len() >= count);
         assert!(blocked.len() <= may_block, "{file}: {} blocked:\n{}", blocked.len(), blocked.join("\n"));
+    }
+}
+
+#[test]
+fn a_comment_for_a_tool_blocks_where_a_check_may_run_the_tool() {
+    let change = |path: &str, line: &str| ChangedFile {
+        path: RelPath::parse(path).unwrap(),
+        old: Some("value = load()\n".to_owned()),
+        new: Some(format!("value = load()  {line}\n")),
+    };
+    for (path, line, commands, expected) in [
+        ("shop.py", "# type: ignore[arg-type]", &["python3 -m pytest -q"][..], false),
+        ("shop.py", "# type: ignore[arg-type]", &["python3 -m pytest -q", "mypy ."], true),
+        ("shop.py", "# type: ignore[arg-type]", &["make test"], true),
+        ("shop.py", "# type: ignore[arg-type]", &[], true),
+        ("shop.py", "# pragma: no cover", &["pytest --cov"], true),
+        ("shop.go", "//nolint:errcheck", &["go test ./..."], false),
+        ("shop.ts", "// @ts-ignore", &["npx jest"], true),
+        ("shop.ts", "// eslint-disable-line no-eval", &["npx jest"], false),
+    ] {
+        let findings = find_dishonest_changes(&[change(path, line)], commands);
+        assert_eq!(findings.len(), 1, "{line}: {findings:?}");
+        assert_eq!(blocks(&findings), expected, "{line}, {commands:?}: {findings:?}");
     }
 }
 
@@ -158,12 +183,12 @@ proptest! {
         ]),
     ) {
         let file = ChangedFile { path: RelPath::parse(path).unwrap(), old, new };
-        let found = find_dishonest_changes(std::slice::from_ref(&file));
+        let found = find_dishonest_changes(std::slice::from_ref(&file), &[]);
         prop_assert!(found.len() <= 100);
         prop_assert!(found.iter().all(|one| one.message.len() < 2_000), "{found:?}");
         // An unchanged file has no findings, whatever it holds.
         let same = ChangedFile { old: file.new.clone(), ..file };
-        prop_assert_eq!(find_dishonest_changes(&[same]), Vec::new());
+        prop_assert_eq!(find_dishonest_changes(&[same], &[]), Vec::new());
     }
 }
 
@@ -189,7 +214,7 @@ fn texts_that_are_made_to_cost_much_are_bounded() {
                 old: Some(text.clone()),
                 new: Some(text.replace('1', "2").replace("noqa", "fmt")),
             };
-            let found = find_dishonest_changes(&[file]);
+            let found = find_dishonest_changes(&[file], &[]);
             assert!(found.len() <= 100, "{path}: {}", found.len());
         }
     }

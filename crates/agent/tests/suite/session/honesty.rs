@@ -14,6 +14,8 @@ cases![
     a_finding_that_the_user_accepted_does_not_block,
     a_special_case_for_an_unchanged_test_is_found,
     a_real_fix_is_verified,
+    a_weaker_assertion_that_the_change_does_not_need_is_a_notice,
+    a_comment_for_a_tool_that_no_check_runs_is_a_notice,
     a_program_that_the_makefile_runs_is_a_test_whatever_its_name,
 ];
 
@@ -114,6 +116,56 @@ async fn a_real_fix_is_verified() {
         _ => None,
     });
     assert!(measured.is_some() && measured == report.strength, "{measured:?}");
+}
+
+async fn a_weaker_assertion_that_the_change_does_not_need_is_a_notice() {
+    let weaker =
+        TESTS.replace("self.assertEqual(total([10, 20]), 30)", "self.assertTrue(total([10, 20]) > 0)");
+    for (product, outcome) in [(FIXED, RunOutcome::Verified), (PRODUCT, RunOutcome::Unverified)] {
+        let files = [("shop.py", product), ("test_shop.py", TESTS)];
+        let check = ("python3", "python3 -m unittest -q");
+        let Some((report, events)) = run_in(&files, check, ("test_shop.py", &weaker), &[]).await else {
+            return;
+        };
+        assert_eq!(report.outcome, outcome, "{}", report.summary);
+        let [finding] = report.findings.as_slice() else { panic!("{:?}", report.findings) };
+        assert_eq!(finding.kind, HonestyKind::AssertionWeakened);
+        assert_eq!(finding.is_blocking(), outcome == RunOutcome::Unverified, "{finding}");
+        let shown: Vec<_> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::HonestyChecked { findings } => Some(findings),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(shown.last(), Some(&&report.findings));
+        let was_told =
+            events.iter().any(|event| matches!(event, Event::VerifyFinished { fed_back: true, .. }));
+        assert_eq!(was_told, finding.is_blocking());
+        let says = match outcome {
+            RunOutcome::Verified => finding.message.ends_with("; the test passes as it was before, too"),
+            _ => {
+                report.summary.contains("with test_shop.py as before the change")
+                    && report
+                        .summary
+                        .ends_with("accept it with --accept-finding assertion-weakened:test_shop.py")
+            }
+        };
+        assert!(says, "{}: {}", report.summary, finding.message);
+    }
+}
+
+async fn a_comment_for_a_tool_that_no_check_runs_is_a_notice() {
+    let silenced = FIXED.replace("sum(prices)", "sum(prices)  # type: ignore");
+    let lint = "python3 -m unittest -q && python3 -m compileall -q shop.py";
+    for (check, blocks) in [("python3 -m unittest -q", false), (lint, true)] {
+        let files = [("shop.py", PRODUCT), ("test_shop.py", TESTS)];
+        let Some((report, _)) = run_in(&files, ("python3", check), ("shop.py", &silenced), &[]).await else {
+            return;
+        };
+        let found: Vec<_> = report.findings.iter().map(|one| (one.kind, one.is_blocking())).collect();
+        assert_eq!(found, [(HonestyKind::LintSuppressed, blocks)], "{}", report.summary);
+    }
 }
 
 async fn a_program_that_the_makefile_runs_is_a_test_whatever_its_name() {
