@@ -167,8 +167,7 @@ impl Compactor {
         tools: &[ToolSpec],
     ) -> Result<(Tokens, Tokens), AgentError> {
         let before = RequestSize::measure_next(stages.cx, tools);
-        // A conversation that is far from the limit is shortened too. Results don't age before:
-        // that couldn't be taken back with the compaction.
+        // A conversation that is far from the limit is shortened too.
         let room = InputRoom { input: InputRoom::for_model(stages.cx).input.min(before.predicted) };
         let bounded = (room, InputRoom::limit_after_compaction as CompactionLimit);
         let after = self.shorten(&mut stages, CompressionReason::Manual, bounded, tools).await?;

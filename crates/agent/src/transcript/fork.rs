@@ -145,7 +145,7 @@ pub struct UndoneCompaction {
 }
 
 /// Takes back the last compaction of a session that nobody works on: from its next task on, the
-/// model sees what the compaction left out.
+/// model sees what the compaction left out, and whole results in place of those that aged.
 ///
 /// # Errors
 /// [`AgentError::NotShortened`] if no compaction holds, and errors of the store.

@@ -3,7 +3,7 @@
 //! The running session applies the same records to its [`State`] when it writes them, so that a
 //! restart finds the state as it was.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use journeyman_context::CheckedRound;
@@ -140,10 +140,10 @@ struct DeferredRecords {
     calls: Vec<Entry>,
     /// True to skip the records that shorten the transcript.
     unshortened: bool,
-    /// Compactions that were taken back later.
-    undone: BTreeSet<Seq>,
-    /// A compaction that was taken back and has been applied all the same.
-    wrongly_applied: Option<Seq>,
+    /// Compactions that were taken back later, with the position where.
+    undone: BTreeMap<Seq, Seq>,
+    /// A compaction that was taken back and has been applied all the same, with the position where.
+    wrongly_applied: Option<(Seq, Seq)>,
 }
 
 impl DeferredRecords {
@@ -211,12 +211,12 @@ impl State {
     /// # Errors
     /// As [`State::load`].
     pub async fn load_until(store: &dyn Store, session: &SessionId, until: Seq) -> Result<Self, AgentError> {
-        let mut undone = BTreeSet::new();
+        let mut undone = BTreeMap::new();
         loop {
             let later = DeferredRecords { undone: undone.clone(), ..DeferredRecords::default() };
             match Self::fold_records(store, session, until, later).await? {
                 // Undone compactions are rare, so other logs aren't read ahead for them.
-                (_, Some(compaction)) if undone.insert(compaction) => {}
+                (_, Some((compaction, at))) if undone.insert(compaction, at).is_none() => {}
                 (state, _) => return Ok(state),
             }
         }
@@ -247,7 +247,7 @@ impl State {
         session: &SessionId,
         until: Seq,
         mut later: DeferredRecords,
-    ) -> Result<(Self, Option<Seq>), AgentError> {
+    ) -> Result<(Self, Option<(Seq, Seq)>), AgentError> {
         // Determined first, so that entries appended during the read are left out.
         let end = Self::last_position(store, session).await?.min(until);
         let mut state = Self::default();
@@ -293,12 +293,14 @@ impl State {
             // Large, and nothing of the state.
             OUTPUT_KIND => Ok(()),
             RESULTS_AGED_KIND | COMPACTED_KIND | COMPACTION_UNDONE_KIND if later.unshortened => Ok(()),
-            COMPACTED_KIND if later.undone.contains(&entry.seq) => Ok(()),
+            COMPACTED_KIND if later.undone.contains_key(&entry.seq) => Ok(()),
+            // They aged in the room that was too small then, and do so again if it still is.
+            RESULTS_AGED_KIND if later.undone.values().any(|at| entry.seq < *at) => Ok(()),
             COMPACTION_UNDONE_KIND => {
                 if let Some(Record::CompactionUndone { at }) = record_of(&entry)
-                    && !later.undone.contains(&at)
+                    && !later.undone.contains_key(&at)
                 {
-                    later.wrongly_applied = Some(at);
+                    later.wrongly_applied = Some((at, entry.seq));
                 }
                 self.apply_entry(session, &entry)
             }

@@ -3,7 +3,9 @@
 use std::sync::Mutex;
 
 use journeyman_agent::hooks::{GateDecision, HooksBuilder};
-use journeyman_agent::{AgentError, CompactionSettings, CutOffPolicy, RunSettings, UserMessage};
+use journeyman_agent::{
+    AgentError, Clock, CompactionSettings, CutOffPolicy, RunSettings, UserMessage, undo_compaction,
+};
 use journeyman_context::counting::{Counter, RequestParts};
 use journeyman_model::{ModelError, ModelRequest};
 use journeyman_protocol::{
@@ -12,7 +14,7 @@ use journeyman_protocol::{
 };
 use serde_json::json;
 
-use crate::session::support::bench::{Bench, assert_settled, auto};
+use crate::session::support::bench::{Bench, NOW, assert_settled, auto, id};
 use crate::session::support::model::{Step, Told, calls, fails, result, says};
 
 cases![
@@ -27,6 +29,7 @@ cases![
     a_task_that_fits_the_window_stays_whole_after_a_refusal,
     a_request_that_is_refused_again_and_again_ends_the_task,
     a_person_shortens_a_conversation_by_hand,
+    an_undone_compaction_brings_results_that_aged_back_whole,
     a_hook_keeps_what_it_wants_or_forbids_it,
     what_hooks_add_to_a_request_fits_the_window_too,
     a_refused_request_ages_where_a_hook_forbids_to_shorten_it,
@@ -220,6 +223,35 @@ async fn a_person_shortens_a_conversation_by_hand() {
     assert_eq!(bench.unshortened_state().await.messages, before.messages, "the log has every message");
     let again = session.handle.compact().await;
     assert!(matches!(again, Err(AgentError::NotShortened { .. }) | Ok(_)), "{again:?}");
+    assert_settled(&bench);
+}
+
+async fn an_undone_compaction_brings_results_that_aged_back_whole() {
+    let files = files(20);
+    let mut bench = bench(&files);
+    let told = Told::by(reader(20, "I begin."));
+    let session = bench.start(&told, settings(WINDOW, false));
+    session.handle.send("Read all files.").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    session.handle.close().await;
+    let aged = |event: &Event| matches!(event, Event::ResultsAged { .. });
+    assert!(bench.log.events().iter().any(aged) && !compressions(&bench).is_empty());
+    let clock = Clock::new(|| NOW);
+    while undo_compaction(&*bench.log, &id(), &clock).await.unwrap().earlier > 0 {}
+    assert!(bench.state().await.messages == bench.unshortened_state().await.messages, "it is whole");
+    for (window, is_whole) in [(Tokens(200_000), true), (WINDOW, false)] {
+        let told = Told::new([says("done")]);
+        let session = bench.resume(&told, settings(window, false), CutOffPolicy::Continue).await.unwrap();
+        session.handle.send("What was in them?").await.unwrap();
+        session.handle.wait_until_finished().await.unwrap();
+        session.handle.close().await;
+        let sent = &told.requests()[0];
+        assert!(tokens(sent) < window, "{}", tokens(sent));
+        let shown = serde_json::to_string(&sent.messages).unwrap();
+        let missing: Vec<usize> =
+            (0..20).filter(|file| !shown.contains(&format!("// file {file}\\n"))).collect();
+        assert_eq!(missing.is_empty(), is_whole, "{window}: {missing:?}");
+    }
     assert_settled(&bench);
 }
 
