@@ -10,7 +10,6 @@ use journeyman_protocol::{
     Block, CheckOutcome, CompressionMethod, CompressionPhase, CompressionReason, ErrorPhase, Event, Evidence,
     ImageTokens, LimitSource, ModelLimits, ResultPart, TodoStatus, TokenCounter as _, Tokens, ToolSpec,
 };
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::input_room::{InputRoom, RequestSize};
@@ -18,6 +17,7 @@ use super::summary::{format_conversation, request_summary};
 use crate::AgentError;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
+use crate::request::argument_size::{DELIMITER_BYTES, max_argument_bytes};
 use crate::session::context::SessionContext;
 use crate::transcript::log_reader::{KeptTexts, read_kept_texts};
 use crate::transcript::record::{Compaction, Record};
@@ -34,10 +34,6 @@ const MIN_SHORTENABLE_MESSAGES: usize = 3;
 const MIN_BYTES_PER_TOKEN: u64 = 2;
 /// Bytes of text that have as many tokens as a large image.
 const IMAGE_EQUIVALENT_BYTES: usize = 10_000;
-/// Bytes of a number, `true`, `false` or `null` in arguments, with what separates it.
-const MAX_SCALAR_BYTES: usize = 24;
-/// Bytes of the quotation marks or brackets around a value, with what separates it.
-const DELIMITER_BYTES: usize = 4;
 /// Part of the input room for the conversation that the model summarizes, in hundredths.
 const SUMMARIZED_PERCENT: u64 = 60;
 /// Summaries in a row that may fail before no more are asked for.
@@ -422,22 +418,6 @@ fn image_tokens(cx: &SessionContext) -> Tokens {
     blocks.map(of_block).sum()
 }
 
-/// Returns an upper bound of the bytes that a model writes for arguments, by the lengths of their
-/// texts.
-fn max_argument_bytes(value: &Value) -> usize {
-    // A text is written with escapes, which double it at most unless it has control characters.
-    let text = |text: &str| 2 * text.len() + DELIMITER_BYTES;
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => MAX_SCALAR_BYTES,
-        Value::String(it) => text(it),
-        Value::Array(items) => DELIMITER_BYTES + items.iter().map(max_argument_bytes).sum::<usize>(),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| text(name) + max_argument_bytes(value));
-            DELIMITER_BYTES + fields.sum::<usize>()
-        }
-    }
-}
-
 /// Returns the window to assume after a refusal; `None` if the window that the refusal named
 /// explains it.
 fn assumed_window(known: &ModelLimits, input: Tokens, refused: Tokens) -> Option<Tokens> {
@@ -546,8 +526,6 @@ fn emit_compaction_end(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -562,17 +540,5 @@ mod tests {
         assert_eq!(after(LimitSource::Refusal, 7_000), Some(Tokens(6_300)), "it doesn't explain the refusal");
         assert_eq!(after(LimitSource::Table, 9_000), Some(Tokens(8_100)));
         assert_eq!(after(LimitSource::Table, 20_000), Some(Tokens(9_000)));
-    }
-
-    #[test]
-    fn arguments_are_never_taken_for_shorter_than_they_are() {
-        let text = "fn main() {\n\tprintln!(\"\\\\\");\n}\n".repeat(50);
-        for value in [
-            json!({ "path": "src/main.rs", "edits": [{ "old": text, "new": "", "all": false }], "at": -1.5e300 }),
-            json!([[], {}, null, true, u64::MAX, "\"\n"]),
-            json!({ "": "" }),
-        ] {
-            assert!(max_argument_bytes(&value) >= value.to_string().len(), "{value}");
-        }
     }
 }

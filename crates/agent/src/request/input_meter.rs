@@ -17,6 +17,7 @@ use journeyman_protocol::{
 };
 use tokio::task::JoinHandle;
 
+use super::argument_size::max_argument_bytes;
 use super::token_ratios::{ModelRatio, TokenRatioStore};
 
 /// Maximum number of questions to the server: at the beginning, and when the model is loaded.
@@ -221,8 +222,8 @@ impl InputMeter {
     }
 }
 
-/// Returns a hash of the lengths of a message's texts and of the ids of its calls, which are never
-/// used twice. Doesn't read the texts.
+/// Returns a hash of the lengths of a message's texts and arguments, and of the ids of its calls.
+/// Doesn't read the texts.
 fn message_fingerprint(message: &Message) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.role.hash(&mut hasher);
@@ -231,7 +232,7 @@ fn message_fingerprint(message: &Message) -> u64 {
         match block {
             Block::Text { text } | Block::Thinking { text, .. } => text.len().hash(&mut hasher),
             Block::Image(image) => image.data.len().hash(&mut hasher),
-            Block::ToolUse(call) => call.id.hash(&mut hasher),
+            Block::ToolUse(call) => (&call.id, max_argument_bytes(&call.input)).hash(&mut hasher),
             Block::ToolResult { id, content, .. } => {
                 id.hash(&mut hasher);
                 for part in content {
@@ -355,6 +356,25 @@ mod tests {
         let mut fresh = InputMeter::new(ModelLimits::conservative_default(false));
         assert_eq!(meter.count(&request), fresh.count(&request));
         assert_eq!(meter.counted.len(), request.messages.len());
+    }
+
+    #[test]
+    fn a_call_whose_arguments_were_shortened_is_counted_anew() {
+        let with = |text: String| {
+            let input = serde_json::json!({ "path": "a.rs", "edits": [{ "new": text }] });
+            let id = journeyman_protocol::CallId::new("c1");
+            let name = "edit_file".to_owned();
+            let call = journeyman_protocol::ToolUse { id, name, input, malformed: None, signature: None };
+            let role = journeyman_protocol::Role::Assistant;
+            let reply = Message { role, content: vec![Block::ToolUse(call)] };
+            ModelRequest { messages: vec![Message::user_text("do it"), reply], ..ModelRequest::default() }
+        };
+        let mut meter = InputMeter::new(ModelLimits::conservative_default(false));
+        let whole = meter.count(&with("word ".repeat(3_000))).total();
+        let shortened = with("word […]".to_owned());
+        let mut fresh = InputMeter::new(ModelLimits::conservative_default(false));
+        assert_eq!(meter.count(&shortened), fresh.count(&shortened));
+        assert!(meter.count(&shortened).total() < whole);
     }
 
     /// Keeps ratios in memory.

@@ -2,6 +2,7 @@
 //! reply.
 
 pub(crate) mod apply_edit;
+pub(crate) mod argument_size;
 pub(crate) mod builder;
 pub(crate) mod cache_watch;
 pub(crate) mod index_lookup;
