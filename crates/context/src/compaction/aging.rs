@@ -81,7 +81,7 @@ pub fn age_results(messages: &[Message], keep: Tokens, counter: &Counter) -> (Ve
             }
             // Older results are longer ago, so they go too even if they would fit.
             kept = keep;
-            if tokens < MIN_AGED_TOKENS {
+            if tokens < MIN_AGED_TOKENS || is_aged(&content, &id) {
                 continue;
             }
             let call = calls.get(&id).copied().or_else(|| of_text.get(&id));
@@ -147,6 +147,12 @@ fn aged_result_line(call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], i
         false => String::new(),
     };
     format!("[{tool}{gap}{arguments}{outcome} ({about}){AGED_NOTE}{id} shows it again]")
+}
+
+/// Returns true for the line of a result that has aged.
+fn is_aged(content: &[ResultPart], id: &CallId) -> bool {
+    let end = format!("{AGED_NOTE}{id} shows it again]");
+    matches!(content, [ResultPart::Text { text }] if text.lines().count() == 1 && text.trim_end().ends_with(&end))
 }
 
 /// Returns the outcome that the line of an aged result tells; `None` for any other text.
@@ -243,6 +249,34 @@ mod tests {
         );
         assert_eq!(aged_outcome(&command("ls"), &passed), None);
         assert_eq!(aged_outcome(&tests, "exit code 0"), None);
+    }
+
+    #[test]
+    fn a_long_line_does_not_age_again() {
+        let error =
+            "error[E0308]: the trait bound `Vec<Vec<Option<u64>>>: Into<Box<dyn Iterator>>` isn't met ";
+        let command =
+            "RUST_BACKTRACE=1 cargo test --package shop --test suite -- cart::totals::of_many --nocapture ";
+        for (tool, argument) in
+            [(COMMAND_TOOL, command.repeat(2)), ("read_file", "文書/設計/説明/".repeat(7))]
+        {
+            let mut messages = vec![Message::user_text("do it")];
+            for number in 0..6 {
+                let mut both = exchange(number, &format!("{}\nmore\n", error.repeat(9)), true);
+                if let Some(Block::ToolUse(call)) = both[0].content.first_mut() {
+                    call.name = tool.to_owned();
+                    call.input = json!({ "path": argument, "command": argument });
+                }
+                messages.extend(both);
+            }
+            let (aged, _) = age_results(&messages, Tokens(0), &counter());
+            assert!(aged.len() == 4 && counter().count(&aged[0].line) > MIN_AGED_TOKENS, "{}", aged[0].line);
+            apply_aged(&mut messages, &aged);
+            messages.extend(exchange(6, "ok", false));
+            messages.extend(exchange(7, "ok", false));
+            let again = age_results(&messages, Tokens(0), &counter()).0;
+            assert_eq!(again.iter().map(|it| it.call.as_str()).collect::<Vec<_>>(), ["c4", "c5"], "{tool}");
+        }
     }
 
     #[test]
