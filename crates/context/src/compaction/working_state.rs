@@ -205,12 +205,11 @@ impl WorkingState {
         }
     }
 
+    /// Notes the files that a call names.
     fn absorb_call(&mut self, call: &ToolUse) {
-        let changed = CHANGING_TOOLS.contains(&call.name.as_str());
         for path in paths_of(&call.input).filter(|path| !path.is_empty() && !path.starts_with("output:")) {
-            match self.files.iter_mut().find(|file| file.path == path) {
-                Some(file) => file.changed |= changed,
-                None => self.files.push(FileNote { path: path.to_owned(), changed }),
+            if self.files.iter().all(|file| file.path != path) {
+                self.files.push(FileNote { path: path.to_owned(), changed: false });
             }
         }
     }
@@ -226,6 +225,10 @@ impl WorkingState {
         let first = text.lines().next().unwrap_or_default().trim_end();
         let first = call.and_then(|call| aged_outcome(call, first)).unwrap_or(first);
         let first = clip_to_bytes(first, MAX_ERROR_BYTES);
+        if let Some(call) = call.filter(|call| !is_error && CHANGING_TOOLS.contains(&call.name.as_str())) {
+            let is_named = |file: &&mut FileNote| paths_of(&call.input).any(|path| path == file.path);
+            self.files.iter_mut().filter(is_named).for_each(|file| file.changed = true);
+        }
         if is_error {
             push_if_new(&mut self.failures, format!("{tool} {about}: {first}"));
         } else if tool == ASKING_TOOL {
@@ -372,6 +375,7 @@ mod tests {
 
     use super::*;
     use crate::TokenEstimator;
+    use crate::compaction::result_as_text;
 
     fn call(id: &str, name: &str, input: serde_json::Value) -> Block {
         let (id, name) = (CallId::new(id), name.to_owned());
@@ -409,6 +413,41 @@ mod tests {
         assert_eq!(state.files, [FileNote { path: "src/cache.rs".to_owned(), changed: true }]);
         assert_eq!(state.failures, ["run_command cargo test: error[E0308]: mismatched types"]);
         assert_eq!(state.commands, ["ls: exit code 0"]);
+    }
+
+    #[test]
+    fn a_change_that_failed_is_none() {
+        let mut state = WorkingState::default();
+        let reply =
+            "<call tool=\"delete_file\">{\"path\": \"old.rs\"}</call>\n<edit path=\"b.rs\">\nx\n</edit>";
+        let result = |id: &str, tool: &str, is_error| {
+            Block::text(result_as_text(&CallId::new(id), Some(tool), is_error, "said"))
+        };
+        let (role, user) = (Role::Assistant, Role::User);
+        state.absorb(&[
+            Message {
+                role,
+                content: vec![
+                    call("c1", "edit_file", json!({ "path": "a.rs" })),
+                    call("c2", "move_file", json!({ "path": "c.rs", "to": "d.rs" })),
+                ],
+            },
+            Message {
+                role: user,
+                content: vec![
+                    Block::result(CallId::new("c1"), "the search text isn't there", true),
+                    Block::result(CallId::new("c2"), "moved", false),
+                ],
+            },
+            Message { role, content: vec![Block::text(reply)] },
+            Message {
+                role: user,
+                content: vec![result("t1", "delete_file", true), result("t2", "apply_edit", false)],
+            },
+        ]);
+        let files: Vec<(&str, bool)> = state.files.iter().map(|it| (it.path.as_str(), it.changed)).collect();
+        let expected = [("a.rs", false), ("c.rs", true), ("d.rs", true), ("old.rs", false), ("b.rs", true)];
+        assert_eq!(files, expected);
     }
 
     #[test]
