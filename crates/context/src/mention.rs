@@ -79,11 +79,20 @@ pub(crate) fn find_mentions(task: &str, listing: &Listing, root: &Path) -> Vec<M
 
 fn find_path_words(task: &str) -> Vec<PathWord<'_>> {
     let task = task.get(..task.floor_char_boundary(MAX_TASK_BYTES)).unwrap_or(task);
-    let ends = |c: char| {
-        c.is_whitespace()
-            || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '<' | '>' | ',' | ';' | '|')
-    };
-    let mut names: Vec<PathWord<'_>> = Vec::new();
+    let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';');
+    let mut names = Vec::new();
+    add_path_words(task, &|c| quotes(c) || matches!(c, '(' | ')' | '[' | ']' | '<' | '>' | '|'), &mut names);
+    // Routes of web frameworks have brackets: `app/[id]/page.tsx`.
+    let with_brackets = task.split(quotes).filter(|word| word.contains(['(', '[']) && word.contains('/'));
+    for word in with_brackets {
+        let inside = word.strip_prefix('(').and_then(|word| word.strip_suffix(')'));
+        add_path_words(inside.unwrap_or(word), &quotes, &mut names);
+    }
+    names
+}
+
+/// Adds the words that may be paths to `names`; `ends` tells what stands between words.
+fn add_path_words<'a>(task: &'a str, ends: &dyn Fn(char) -> bool, names: &mut Vec<PathWord<'a>>) {
     let mut before = ' ';
     let mut rest = task;
     while !rest.is_empty() && names.len() < MAX_NAMES {
@@ -107,7 +116,6 @@ fn find_path_words(task: &str) -> Vec<PathWord<'_>> {
             names.push(PathWord { text, line, fits: Vec::new(), exact: None });
         }
     }
-    names
 }
 
 /// Returns the line of a stack frame of Python, as in `File "shop.py", line 12, in open`.
@@ -151,6 +159,8 @@ mod tests {
             "test/bar.js",
             "config",
             ".env",
+            "app/[id]/page.tsx",
+            "app/(shop)/page.tsx",
         ]
         .iter()
         .map(|path| RelPath::parse(path).unwrap())
@@ -175,6 +185,13 @@ mod tests {
             ("File \"/home/me/shop/src/foo/bar.py\", line 7, in f", &[("src/foo/bar.py", Some(7))]),
             ("at f (/home/me/shop/test/bar.js:3:1)", &[("test/bar.js", Some(3))]),
             ("/home/me/shop is /home/me/other/src/parser.rs", &[]),
+            ("fix app/[id]/page.tsx:7.", &[("app/[id]/page.tsx", Some(7))]),
+            (
+                "(see `(shop)/page.tsx`, then src/parser.rs)",
+                &[("src/parser.rs", None), ("app/(shop)/page.tsx", None)],
+            ),
+            ("at Page (app/[id]/page.tsx:7:3)", &[("app/[id]/page.tsx", Some(7))]),
+            ("see [app/[id]/page.tsx](app/[id]/page.tsx)", &[]),
             ("../../etc/passwd /etc/passwd arser.rs", &[]),
             ("", &[]),
         ];
