@@ -22,6 +22,9 @@ pub struct CheckedRound {
     pub failures: Vec<String>,
     /// The number of failures, also those that are not named.
     pub count: usize,
+    /// True if there are failures that are not named.
+    #[serde(default)]
+    pub partial: bool,
     /// Hash of what the failures say, with their values: equal only where nothing changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<ContentHash>,
@@ -55,9 +58,10 @@ impl CheckedRound {
         let mut known = HashSet::new();
         names.retain(|name| known.insert(name.clone()));
         let count = names.len();
+        let partial = count > MAX_FAILURES || evidence.iter().any(|check| check.has_unlisted_errors());
         names.truncate(MAX_FAILURES);
         let words = Some(hash_failures(evidence, findings));
-        Self { attempt, failures: names, count, words, checkpoint: None, edits: 0 }
+        Self { attempt, failures: names, count, partial, words, checkpoint: None, edits: 0 }
     }
 
     /// Compares the failures with those of the round before.
@@ -90,8 +94,9 @@ pub(crate) fn has_same_cause(earlier: &[CheckedRound], now: &CheckedRound) -> bo
 /// Returns the round with the fewest failures, if there are more now than then and more than in the
 /// round before.
 pub(crate) fn better_round<'a>(earlier: &'a [CheckedRound], now: &CheckedRound) -> Option<&'a CheckedRound> {
-    let grew = earlier.last().is_some_and(|last| last.count < now.count);
-    let best = earlier.iter().rev().min_by_key(|round| round.count)?;
+    // Of a round whose failures aren't all named there may have been any number.
+    let grew = earlier.last().is_some_and(|last| !last.partial && last.count < now.count);
+    let best = earlier.iter().rev().filter(|round| !round.partial).min_by_key(|round| round.count)?;
     (grew && best.count < now.count).then_some(best)
 }
 

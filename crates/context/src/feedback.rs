@@ -130,15 +130,19 @@ impl Feedback<'_> {
         let Some(last) = self.earlier.last() else { return };
         let changes = self.round.compare(last);
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let _infallible = writeln!(
-            out,
-            "Since the attempt before: {} fixed, {} new, {} the same.",
-            changes.fixed.len(),
-            changes.new.len(),
-            changes.same.len()
-        );
-        name_failures(out, "Fixed", &changes.fixed);
-        name_failures(out, "New, so your last change caused them", &owned(&changes.new));
+        if last.partial || self.round.partial {
+            out.push_str("Not all failures are listed, so that those that are fixed or new can't be told.\n");
+        } else {
+            let _infallible = writeln!(
+                out,
+                "Since the attempt before: {} fixed, {} new, {} the same.",
+                changes.fixed.len(),
+                changes.new.len(),
+                changes.same.len()
+            );
+            name_failures(out, "Fixed", &changes.fixed);
+            name_failures(out, "New, so your last change caused them", &owned(&changes.new));
+        }
         let is_same = !changes.same.is_empty() && self.round.words == last.words;
         if has_same_cause(self.earlier, self.round) {
             let cause = self.round.failures.first().map(String::as_str).unwrap_or_default();

@@ -498,6 +498,33 @@ fn feedback_tells_how_the_failures_changed() {
 }
 
 #[test]
+fn failures_that_are_not_all_listed_are_not_told_apart() {
+    // Of 80 failures the checks list the first ones, and how many more there are.
+    let round = |attempt, tests: std::ops::Range<u32>, more: u32| {
+        let mut check = failed("cargo test", "");
+        check.diagnostics = tests.map(|test| failed_test(&format!("t{test}"), test)).collect();
+        if more > 0 {
+            check.diagnostics.push(Diagnostic::unlisted(more as usize));
+        }
+        let evidence = vec![check];
+        (CheckedRound::new(attempt, &evidence, &[]), evidence)
+    };
+    let (before, _) = round(1, 0..49, 31);
+    // One is fixed, so that another one comes into the list.
+    let (_, evidence) = round(2, 1..50, 30);
+    let text = message(&evidence, std::slice::from_ref(&before), &[]);
+    assert!(!text.contains("your last change caused them") && !text.contains("fixed, "), "{text}");
+    assert!(text.contains("Not all failures are listed"), "{text}");
+    // Fewer than before, though more than were listed then.
+    let mut second = failed("make lint", "");
+    second.diagnostics = (200..230).map(|at| failed_test(&format!("t{at}"), at)).collect();
+    let (_, mut evidence) = round(3, 10..40, 0);
+    evidence.push(second);
+    let text = message(&evidence, &[before], &[]);
+    assert!(!text.contains("more failures than before"), "{text}");
+}
+
+#[test]
 fn feedback_has_values_source_and_old_failures_by_name() {
     let mut check = failed("cargo test", "");
     check.diagnostics = vec![

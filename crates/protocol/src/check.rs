@@ -89,7 +89,20 @@ pub struct Diagnostic {
     pub before_task: bool,
 }
 
+/// The end of the note about findings that aren't listed.
+const UNLISTED_NOTE: &str = " more findings are not listed";
+
 impl Diagnostic {
+    /// Creates the note that so many findings aren't listed: those of the lowest severity.
+    #[must_use]
+    pub fn unlisted(count: usize) -> Self {
+        Self::new(Severity::Note, format!("{count}{UNLISTED_NOTE}"))
+    }
+
+    fn is_unlisted_note(&self) -> bool {
+        self.severity == Severity::Note && self.path.is_none() && self.message.ends_with(UNLISTED_NOTE)
+    }
+
     /// Creates a diagnostic without a location and a test.
     #[must_use]
     pub fn new(severity: Severity, message: impl Into<String>) -> Self {
@@ -226,6 +239,14 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Returns true if there may be errors that aren't listed.
+    #[must_use]
+    pub fn has_unlisted_errors(&self) -> bool {
+        let found = &self.diagnostics;
+        found.iter().any(Diagnostic::is_unlisted_note)
+            && found.iter().all(|one| one.severity == Severity::Error || one.is_unlisted_note())
+    }
+
     /// Creates the evidence of an unconfined check at the root, with no duration and no output.
     #[must_use]
     pub fn new(kind: CheckKind, command: impl Into<String>, outcome: CheckOutcome) -> Self {

@@ -187,7 +187,7 @@ impl<'a> Findings<'a> {
         if all > MAX_DIAGNOSTICS {
             self.found.truncate(MAX_DIAGNOSTICS - 1);
             let more = all - self.found.len();
-            self.found.push(Diagnostic::new(Severity::Note, format!("{more} more findings are not listed")));
+            self.found.push(Diagnostic::unlisted(more));
         }
         self.found
     }
