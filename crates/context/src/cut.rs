@@ -136,9 +136,33 @@ fn push_omission_note(out: &mut String, lines: &[&str]) {
     }
 }
 
+/// Returns the tokens that each piece may have, so that all fit: short ones leave theirs to the
+/// others.
+pub(crate) fn fair_limit(mut needs: Vec<Tokens>, room: Tokens) -> Tokens {
+    needs.sort_unstable();
+    let (mut left, mut open) = (room.0, needs.len() as u64);
+    for need in needs {
+        let part = left / open.max(1);
+        if need.0 > part {
+            return Tokens(part);
+        }
+        left -= need.0;
+        open -= 1;
+    }
+    room
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_of_one_reply_leave_room_to_each_other() {
+        assert_eq!(fair_limit(vec![Tokens(900), Tokens(10), Tokens(40)], Tokens(400)), Tokens(350));
+        assert_eq!(fair_limit(vec![Tokens(900), Tokens(800)], Tokens(400)), Tokens(200));
+        assert_eq!(fair_limit(vec![Tokens(9)], Tokens(400)), Tokens(400));
+        assert_eq!(fair_limit(Vec::new(), Tokens(400)), Tokens(400));
+    }
 
     fn numbered(lines: u32) -> String {
         (1..=lines).map(|line| format!("let value_{line} = {line};\n")).collect()

@@ -7,7 +7,6 @@ use journeyman_protocol::{
 };
 use journeyman_workspace::{FileBody, Listing, Workspace, WorkspaceError};
 
-use crate::cut::cut_to_budget;
 use crate::fence::fence_text;
 use crate::gathering::GatheredContext;
 use crate::known_failures::known_failures_text;
@@ -286,11 +285,12 @@ pub fn pack_first_request(inputs: &FirstRequestInputs<'_>) -> Result<PackedReque
     push_instructions(&mut message, inputs, share(MAX_INSTRUCTION_TOKENS, INSTRUCTIONS_PERCENT), &mut report);
     push_known_failures(&mut message, inputs, share(MAX_FAILURE_TOKENS, FAILURES_PERCENT), &mut report);
     push_repository_map(&mut message, inputs, share(DEFAULT_BUDGET, MAP_PERCENT), &mut report);
-    let named = push_named_files(&mut message, inputs, Tokens(left * NAMED_FILES_PERCENT / 100), &mut report);
     let remaining = |message: &str| {
         let spent = TokenEstimator.count(message) + TokenEstimator.count(&end) + fixed;
         Tokens(inputs.budget.0.saturating_sub(spent.0))
     };
+    let room = remaining(&message).min(Tokens(left * NAMED_FILES_PERCENT / 100));
+    let named = push_named_files(&mut message, inputs, room, &mut report);
     let room = remaining(&message).min(MAX_HISTORY_TOKENS);
     push_history(&mut message, inputs, room, &mut report);
     if let Some(found) = inputs.found {
@@ -376,34 +376,38 @@ fn push_instructions(
     report: &mut PackReport,
 ) {
     let before = TokenEstimator.count(out);
-    let own = inputs.user_instructions.map(str::trim).filter(|text| !text.is_empty());
+    let read_note = |path: &RelPath| match inputs.workspace.read(path, MAX_FILE_BYTES).ok()?.body {
+        FileBody::Text(text) => Some(text.text),
+        FileBody::Binary => None,
+    };
+    let notes = notes_text(inputs.notes, Tokens(budget.0 / 2), &read_note);
+    let room = Tokens(budget.0.saturating_sub(TokenEstimator.count(&notes).0));
+    let texts = [inputs.user_instructions, inputs.project_instructions];
+    let (texts, files) = instructions::fit_instructions(inputs.workspace, inputs.may_show, texts, room);
+    let [own, configured] = &texts;
     if let Some(text) = own {
         let name = "the user's instructions";
-        let text = cut_to_budget(text, budget, None).text;
         report.note(
             ContextCategory::Instructions,
             name,
             "they hold for every project",
-            TokenEstimator.count(&text),
+            TokenEstimator.count(text),
         );
         out.push_str("The user's instructions for every project:\n");
-        out.push_str(&fence_text("instructions", &[("from", "user")], &text));
+        out.push_str(&fence_text("instructions", &[("from", "user")], text));
         out.push_str("\n\n");
     }
-    let configured = inputs.project_instructions.map(str::trim).filter(|text| !text.is_empty());
-    let found = instructions::read_instructions(inputs.workspace, inputs.may_show, budget);
-    if configured.is_some() || !found.is_empty() {
+    if configured.is_some() || !files.is_empty() {
         out.push_str(
             "The project's instructions. Follow them where they don't conflict with the task or the rules:\n",
         );
         if let Some(text) = configured {
             let (name, why) = (".journeyman/config.toml", "its instructions are the project's");
-            let text = cut_to_budget(text, budget, None).text;
-            report.note(ContextCategory::Instructions, name, why, TokenEstimator.count(&text));
-            out.push_str(&fence_text("instructions", &[("path", name)], &text));
+            report.note(ContextCategory::Instructions, name, why, TokenEstimator.count(text));
+            out.push_str(&fence_text("instructions", &[("path", name)], text));
             out.push('\n');
         }
-        for one in found {
+        for one in files {
             out.push_str(&fence_text("instructions", &[("path", &one.path.to_string())], &one.text));
             out.push('\n');
             let why = "it is an instruction file at the root";
@@ -422,11 +426,6 @@ fn push_instructions(
             names.join(" ")
         );
     }
-    let notes =
-        notes_text(inputs.notes, &|path| match inputs.workspace.read(path, MAX_FILE_BYTES).ok()?.body {
-            FileBody::Text(text) => Some(text.text),
-            FileBody::Binary => None,
-        });
     if !notes.is_empty() {
         let tokens = TokenEstimator.count(&notes);
         report.note(ContextCategory::Instructions, "notes", "kept from earlier sessions", tokens);

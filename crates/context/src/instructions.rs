@@ -6,7 +6,7 @@ use journeyman_protocol::{ContentHash, RelPath, TokenCounter as _, Tokens};
 use journeyman_workspace::{FileBody, Listing, Workspace};
 
 use crate::TokenEstimator;
-use crate::cut::{MIN_CUT_TOKENS, cut_to_budget};
+use crate::cut::{MIN_CUT_TOKENS, cut_to_budget, fair_limit};
 use crate::fence::fence_text;
 
 /// File names of such instructions in common products, the shared name first.
@@ -76,6 +76,35 @@ pub(crate) fn read_instructions(
         found.push(Instruction { path, text: kept.text });
     }
     found
+}
+
+/// Fits other instructions and those of files at the root into `room`, the long ones alike. What
+/// has no room for a piece that tells something is left out, but for the first.
+pub(crate) fn fit_instructions(
+    workspace: &Workspace,
+    may_show: &dyn Fn(&RelPath) -> bool,
+    texts: [Option<&str>; 2],
+    room: Tokens,
+) -> ([Option<String>; 2], Vec<Instruction>) {
+    let texts = texts.map(|text| text.map(str::trim).filter(|text| !text.is_empty()));
+    let files = read_instructions(workspace, may_show, room);
+    let of_files = files.iter().map(|one| TokenEstimator.count(&one.text)).sum();
+    let needs = texts.iter().flatten().map(|text| TokenEstimator.count(text));
+    let limit = fair_limit(needs.chain([of_files]).collect(), room);
+    let mut left = room;
+    let texts = texts.map(|text| {
+        let text =
+            text.filter(|text| left == room || TokenEstimator.count(text).min(MIN_CUT_TOKENS) <= left)?;
+        let kept = cut_to_budget(text, limit, None).text;
+        left = Tokens(left.0.saturating_sub(TokenEstimator.count(&kept).0));
+        Some(kept)
+    });
+    let files = match of_files <= left {
+        true => files,
+        false if left < MIN_CUT_TOKENS && left < room => Vec::new(),
+        false => read_instructions(workspace, may_show, left),
+    };
+    (texts, files)
 }
 
 /// Returns the nearest instructions that hold beneath some directories, with the path of each file:

@@ -98,11 +98,12 @@ impl MemoryNote {
     }
 }
 
-/// Returns the notes that hold, as lines for the model, the newest ones first where not all fit.
+/// Returns the notes that hold, as lines for the model, the newest ones first where not all fit
+/// into `room`.
 #[must_use]
-pub fn notes_text(notes: &[MemoryNote], read: &dyn Fn(&RelPath) -> Option<String>) -> String {
+pub fn notes_text(notes: &[MemoryNote], room: Tokens, read: &dyn Fn(&RelPath) -> Option<String>) -> String {
     let mut lines = Vec::new();
-    let mut left = MAX_NOTES_TOKENS.0;
+    let mut left = MAX_NOTES_TOKENS.min(room).0;
     for note in notes.iter().rev() {
         let NoteState::Holds(line) = note.check(read) else { continue };
         let text: String = note.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -176,10 +177,13 @@ mod tests {
     fn only_notes_that_hold_are_told_and_the_newest_win() {
         let read = |_: &RelPath| Some(TEXT.to_owned());
         let proposed = MemoryNote { accepted: false, ..note(None) };
-        assert_eq!(notes_text(&[anchored(), proposed], &read), "- retries are per host (net.py:2)\n");
+        assert_eq!(
+            notes_text(&[anchored(), proposed], MAX_NOTES_TOKENS, &read),
+            "- retries are per host (net.py:2)\n"
+        );
         let many: Vec<MemoryNote> =
             (0..900).map(|id| MemoryNote { id, text: format!("note {id}"), ..note(None) }).collect();
-        let text = notes_text(&many, &read);
+        let text = notes_text(&many, MAX_NOTES_TOKENS, &read);
         assert!(text.ends_with("- note 899\n") && !text.contains("note 1\n"));
         assert!(TokenEstimator.count(&text) <= MAX_NOTES_TOKENS);
     }

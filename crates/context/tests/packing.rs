@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use journeyman_context::memory::MemoryNote;
 use journeyman_context::packing::PackingOutcome;
 use journeyman_context::{
     CheckedRound, ContextError, FEEDBACK_BUDGET, Feedback, FirstRequestInputs, LineCommit, PackedRequest,
@@ -243,6 +244,51 @@ fn large_things_are_cut_to_the_budget() {
             "{budget}"
         );
         assert!(packed.message.contains("c.bin ("), "{budget}");
+    }
+}
+
+#[test]
+fn long_parts_together_keep_to_the_budget() {
+    static MANUAL: LazyLock<String> =
+        LazyLock::new(|| (0..6_000).map(|n| format!("Rule {n}: be careful with number {n}.\n")).collect());
+    static FAILED: LazyLock<Vec<Evidence>> =
+        LazyLock::new(|| (0..6).map(|n| failed(&format!("make t{n}"), &MANUAL)).collect());
+    static NOTES: LazyLock<Vec<MemoryNote>> = LazyLock::new(|| {
+        let note = |id| MemoryNote {
+            id,
+            text: format!("Note {id}. {}", "A fact of the project. ".repeat(30)),
+            accepted: true,
+            anchor: None,
+            created: UnixMillis(u64::from(id)),
+        };
+        (0..20).map(note).collect()
+    });
+    let project = Project::new(&[("AGENTS.md", &MANUAL), ("GEMINI.md", &MANUAL[1..]), ("a.rs", &MANUAL)]);
+    for budget in [2_500, 4_000, 6_000, 20_000, 60_000] {
+        for others in [false, true] {
+            let packed = project.pack_with(|inputs| {
+                inputs.task = "Fix a.rs";
+                inputs.budget = Tokens(budget);
+                inputs.failures = &FAILED;
+                inputs.notes = &NOTES;
+                if others {
+                    inputs.user_instructions = Some(&MANUAL);
+                    inputs.project_instructions = Some(&MANUAL);
+                }
+            });
+            let packed = packed.unwrap();
+            assert!(packed.report.tokens.0 <= budget, "{} of {budget}, {others}", packed.report.tokens);
+            assert_items_add_up(&packed);
+            let message = packed.message;
+            assert!(message.contains("- Note 19."), "{budget}");
+            assert_eq!(message.contains("from=\"user\""), others, "{budget}");
+            // What is short stays whole beside what is long.
+            let beside = project.pack_with(|inputs| {
+                inputs.budget = Tokens(budget);
+                inputs.user_instructions = Some("Be brief.");
+            });
+            assert!(beside.unwrap().message.contains("Be brief.\n</instructions>"), "{budget}");
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::shorten::{recall_note, shorten};
 use super::text_calls::parse_text_result;
 use crate::counting::Counter;
+use crate::cut::fair_limit;
 
 /// A shorter string of a call's arguments is never shortened, in bytes.
 const MIN_SHORTENED_ARGUMENT_BYTES: usize = 200;
@@ -109,22 +110,6 @@ fn shorten_pieces(tail: &[Message], part: Tokens, counter: &Counter) -> Vec<Mess
     tail
 }
 
-/// Returns the tokens that each piece may have, so that all fit: short ones leave theirs to the
-/// others.
-fn fair_limit(mut needs: Vec<Tokens>, room: Tokens) -> Tokens {
-    needs.sort_unstable();
-    let (mut left, mut open) = (room.0, needs.len() as u64);
-    for need in needs {
-        let part = left / open.max(1);
-        if need.0 > part {
-            return Tokens(part);
-        }
-        left -= need.0;
-        open -= 1;
-    }
-    room
-}
-
 /// Shortens a text, and replaces an image by a line, if it doesn't fit.
 pub(super) fn shorten_block(block: &mut Block, room: Tokens, counter: &Counter) {
     match block {
@@ -151,18 +136,5 @@ fn shorten_arguments(input: &mut Value, budget: Tokens, counter: &Counter) {
             fields.values_mut().for_each(|field| shorten_arguments(field, budget, counter));
         }
         _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_of_one_reply_leave_room_to_each_other() {
-        assert_eq!(fair_limit(vec![Tokens(900), Tokens(10), Tokens(40)], Tokens(400)), Tokens(350));
-        assert_eq!(fair_limit(vec![Tokens(900), Tokens(800)], Tokens(400)), Tokens(200));
-        assert_eq!(fair_limit(vec![Tokens(9)], Tokens(400)), Tokens(400));
-        assert_eq!(fair_limit(Vec::new(), Tokens(400)), Tokens(400));
     }
 }
