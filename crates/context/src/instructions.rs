@@ -48,7 +48,7 @@ pub(crate) fn read_instructions(
     budget: Tokens,
 ) -> Vec<Instruction> {
     let mut seen: Vec<ContentHash> = Vec::new();
-    let mut found = Vec::new();
+    let (mut found, mut told) = (Vec::new(), Vec::new());
     let mut left = budget;
     for name in INSTRUCTION_FILE_NAMES {
         let Some(path) = RelPath::parse(name).ok().filter(may_show) else { continue };
@@ -64,13 +64,13 @@ pub(crate) fn read_instructions(
         if text.trim().is_empty()
             || refers
             || seen.contains(&same)
+            || told.contains(&path)
             || left < MIN_CUT_TOKENS && !found.is_empty()
         {
             continue;
         }
         seen.push(same);
-        let told = found.iter().map(|one: &Instruction| one.path.clone()).chain([path.clone()]).collect();
-        let text = with_imports((workspace, may_show), told, &path, &text);
+        let text = with_imports((workspace, may_show), &mut told, &path, &text);
         let kept = cut_to_budget(text.trim_end(), left, None);
         left = Tokens(left.0.saturating_sub(TokenEstimator.count(&kept.text).0));
         found.push(Instruction { path, text: kept.text });
@@ -126,7 +126,7 @@ pub fn nested_instructions(
         if text.text.trim().is_empty() {
             continue;
         }
-        let text = with_imports((workspace, may_show), vec![path.clone()], &path, &text.text);
+        let text = with_imports((workspace, may_show), &mut Vec::new(), &path, &text.text);
         found.push((path, cut_to_budget(text.trim_end(), NESTED_BUDGET, None).text));
     }
     found
@@ -173,10 +173,11 @@ pub fn nested_instructions_file(text: &str) -> Option<&str> {
 /// and what is too deep or too much, stay lines.
 fn with_imports(
     (workspace, may_show): (&Workspace, &dyn Fn(&RelPath) -> bool),
-    told: Vec<RelPath>,
+    told: &mut Vec<RelPath>,
     path: &RelPath,
     text: &str,
 ) -> String {
+    told.push(path.clone());
     let mut imports = ImportExpander { workspace, may_show, depth: 0, told, left: MAX_IMPORTS };
     imports.expand(path, text)
 }
@@ -185,7 +186,7 @@ struct ImportExpander<'a> {
     workspace: &'a Workspace,
     may_show: &'a dyn Fn(&RelPath) -> bool,
     /// The files whose text is there already.
-    told: Vec<RelPath>,
+    told: &'a mut Vec<RelPath>,
     /// Number of files that are being expanded within each other.
     depth: usize,
     left: usize,
@@ -211,10 +212,7 @@ impl ImportExpander<'_> {
         if name.contains(char::is_whitespace) || self.left == 0 || self.depth >= MAX_IMPORT_DEPTH {
             return None;
         }
-        let from = from.to_string();
-        let directory = from.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let beside = RelPath::parse(format!("{directory}/{name}").trim_start_matches('/')).ok();
-        let files = beside.into_iter().chain(RelPath::parse(name).ok());
+        let files = resolve_beside(from, name).into_iter().chain(RelPath::parse(name).ok());
         let (workspace, may_show) = (self.workspace, self.may_show);
         let files = files.filter(|path| may_show(path));
         let read = |path: RelPath| Some((workspace.read(&path, MAX_IMPORTED_BYTES).ok()?, path));
@@ -227,6 +225,17 @@ impl ImportExpander<'_> {
         self.depth -= 1;
         Some(text.trim_end().to_owned())
     }
+}
+
+/// Returns the file of the project that a name means in the directory of `from`, also one above.
+fn resolve_beside(from: &RelPath, name: &str) -> Option<RelPath> {
+    let mut directory = from.parent();
+    let mut rest = name.trim_start_matches("./");
+    while let Some(above) = rest.strip_prefix("../") {
+        (directory, rest) = (directory?.parent(), above);
+    }
+    let prefix = directory.map(|directory| format!("{directory}/")).unwrap_or_default();
+    RelPath::parse(format!("{prefix}{}", rest.trim_start_matches('/'))).ok()
 }
 
 /// Instruction files further down, which hold for what is beneath their directory.

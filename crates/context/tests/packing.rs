@@ -219,6 +219,34 @@ fn instructions_that_are_told_are_not_imported_again() {
 }
 
 #[test]
+fn what_several_instructions_import_is_told_once() {
+    let project = Project::new(&[
+        ("AGENTS.md", "Rule one.\n@docs/style.md\n@GEMINI.md\n"),
+        ("CLAUDE.md", "Rule two.\n@docs/style.md\n"),
+        ("GEMINI.md", "Rule three.\n"),
+        ("docs/style.md", "Use tabs.\n"),
+    ]);
+    let message = project.pack_with(|_| {}).unwrap().message;
+    for rule in ["Rule one.", "Rule two.", "Rule three.", "Use tabs."] {
+        assert_eq!(message.matches(rule).count(), 1, "{rule} in {message}");
+    }
+}
+
+#[test]
+fn instructions_import_files_of_the_directories_above() {
+    let project = Project::new(&[
+        ("docs/style.md", "No semicolons.\n"),
+        ("web/ui/AGENTS.md", "Use tabs.\n@../../docs/style.md\n@../../../secret.md\n@..\n"),
+    ]);
+    std::fs::write(project.root().join("../secret.md"), "Outside.\n").unwrap();
+    let directories = ["web", "web/ui"].map(|path| RelPath::parse(path).unwrap()).into();
+    let found = journeyman_context::nested_instructions(&project.workspace(), &|_| true, &directories);
+    let [(path, text)] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(path.to_string(), "web/ui/AGENTS.md");
+    assert_eq!(text, "Use tabs.\nNo semicolons.\n@../../../secret.md\n@..");
+}
+
+#[test]
 fn of_instructions_of_any_length_head_and_tail_stay() {
     let text = format!("First rule.\n{}Last rule.\n", "A line of a rule.\n".repeat(80_000));
     let message = Project::new(&[("AGENTS.md", &text)]).pack_with(|_| {}).unwrap().message;
