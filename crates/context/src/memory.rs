@@ -104,7 +104,9 @@ impl MemoryNote {
 pub fn notes_text(notes: &[MemoryNote], room: Tokens, read: &dyn Fn(&RelPath) -> Option<String>) -> String {
     let mut lines = Vec::new();
     let mut left = MAX_NOTES_TOKENS.min(room).0;
-    for note in notes.iter().rev() {
+    let mut newest: Vec<&MemoryNote> = notes.iter().rev().collect();
+    newest.sort_by_key(|note| std::cmp::Reverse(note.created));
+    for note in newest {
         let NoteState::Holds(line) = note.check(read) else { continue };
         let text: String = note.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let place = note.anchor.as_ref().zip(line);
@@ -186,5 +188,9 @@ mod tests {
         let text = notes_text(&many, MAX_NOTES_TOKENS, &read);
         assert!(text.ends_with("- note 899\n") && !text.contains("note 1\n"));
         assert!(TokenEstimator.count(&text) <= MAX_NOTES_TOKENS);
+        // The user's notes for every project come before those of the project.
+        let own = MemoryNote { text: "the newest".to_owned(), created: UnixMillis(2), ..note(None) };
+        let text = notes_text(&[&[own], &many[..]].concat(), MAX_NOTES_TOKENS, &read);
+        assert!(text.ends_with("- note 899\n- the newest\n"), "{text}");
     }
 }
