@@ -99,7 +99,8 @@ impl NoteFile {
         Ok(changed)
     }
 
-    /// Adds a note and returns its number. A note with the same text isn't added again.
+    /// Adds a note and returns its number. A note with the same text isn't added again, and a
+    /// proposal of one that the user has accepted changes nothing.
     ///
     /// # Errors
     /// [`HostError::Usage`] for a text that is empty or too long, and when there are too many.
@@ -115,8 +116,10 @@ impl NoteFile {
         }
         self.update(|contents| {
             if let Some(known) = contents.notes.iter_mut().find(|note| note.text == text) {
-                known.accepted |= accepted;
-                known.anchor = anchor.or(known.anchor.take());
+                if accepted || !known.accepted {
+                    known.accepted |= accepted;
+                    known.anchor = anchor.or(known.anchor.take());
+                }
                 return Ok(known.id);
             }
             if contents.notes.len() >= MAX_NOTES {
@@ -426,6 +429,26 @@ mod tests {
             notes.iter().map(|note| (note.id, note.accepted)).collect::<Vec<_>>(),
             [(second, true), (third, true)]
         );
+    }
+
+    #[test]
+    fn a_proposal_changes_no_accepted_note() {
+        let place = tempfile::tempdir().unwrap();
+        let memory = NoteFile::in_directory(place.path());
+        let anchor = |name: &str| NoteAnchor::new(RelPath::parse(name).unwrap(), "a\nb\n", 1, 2);
+        let accepted = memory.add("use tabs", None, true).unwrap();
+        let proposed = memory.add("use spaces", anchor("a.rs"), false).unwrap();
+        for text in ["use tabs", "use spaces"] {
+            memory.add(text, anchor("b.rs"), false).unwrap();
+        }
+        let anchors = |memory: &NoteFile| {
+            let notes = memory.notes().unwrap().into_iter();
+            notes.map(|note| (note.id, note.accepted, note.anchor)).collect::<Vec<_>>()
+        };
+        let expected = [(accepted, true, None), (proposed, false, anchor("b.rs"))];
+        assert_eq!(anchors(&memory), expected);
+        memory.add("use tabs", anchor("c.rs"), true).unwrap();
+        assert_eq!(anchors(&memory)[0], (accepted, true, anchor("c.rs")));
     }
 
     #[test]
