@@ -119,6 +119,14 @@ fn the_plan_has_the_commit_of_the_lines_in_question() {
     let text = house.jm(&["context", "--text", &task]).run().expect(0);
     text.prints(&["Take wooden keys, by «", "(shop.py:1-4)"]);
     assert!(!text.stdout.contains(&token), "{}", text.stdout);
+    house.write(".journeyman/policy.toml", "[[rule]]\npaths = [\"shop.py\"]\ndecision = \"deny\"\n");
+    // What rules hide has no commits either: neither of the named lines nor of what is found.
+    let mut asked = vec![task.as_str(), "open_shop accepts a wooden key"];
+    asked.retain(|asked| {
+        house.jm(&["context", "--text", asked]).run().expect(0).stdout.contains("Take wooden keys")
+    });
+    assert_eq!(asked, Vec::<&str>::new());
+    std::fs::remove_dir_all(house.project().join(".journeyman")).unwrap();
     let found = house.jm(&["context", "open_shop accepts a wooden key"]).run().expect(0);
     found.prints(&["(it last changed the likeliest passage)"]);
     house.write("new.py", "x = 1\n");

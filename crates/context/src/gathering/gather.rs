@@ -123,7 +123,8 @@ pub fn gather(task: &str, sources: &ContextSources<'_>) -> Option<GatheredContex
     gathering.weigh_named(asked.len());
     gathering.add_candidates(task);
     let (files, outlines) = gathering.outline_best_files(task, &asked);
-    let commits = sources.history.map(|history| commits_of_hits(history, &answer.files)).unwrap_or_default();
+    let commits_of = |history| commits_of_hits(history, &answer.files, sources.may_show);
+    let commits = sources.history.map(commits_of).unwrap_or_default();
     let Gatherer { candidates, reader, .. } = gathering;
     Some(GatheredContext { files, outlines, candidates, texts: reader.texts, commits })
 }
@@ -483,10 +484,15 @@ fn has_file_name(task: &str, name: &str) -> bool {
         })
 }
 
-fn commits_of_hits(history: &History, hits: &[FileHit]) -> Vec<CommitNote> {
+/// Returns the commits of the best files that may be shown.
+fn commits_of_hits(
+    history: &History,
+    hits: &[FileHit],
+    may_show: &dyn Fn(&RelPath) -> bool,
+) -> Vec<CommitNote> {
     let mut notes: Vec<CommitNote> = Vec::new();
     for hit in hits.iter().take(MAX_FILES_WITH_COMMITS) {
-        let Ok(path) = RelPath::parse(&hit.path) else { continue };
+        let Some(path) = RelPath::parse(&hit.path).ok().filter(may_show) else { continue };
         for commit in history.commits_of(&hit.path).take(MAX_COMMITS_OF_FILE) {
             let id = short_id(&commit.id).to_owned();
             if notes.len() < MAX_COMMITS && notes.iter().all(|note| note.id != id) {

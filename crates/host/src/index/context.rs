@@ -103,12 +103,11 @@ impl ContextPlan {
         let failures = FailedChecks::in_directory(workspace.state_dir()).load(&workspace, &may_show);
         let about = lookup_text(task, &failures);
         let found = gather_candidates(index, &workspace, &redactor, (&about, &may_show));
-        let lines = match candidates_at_named_lines(&about, &listing, workspace.root()) {
-            lines if lines.is_empty() => {
-                found.iter().filter_map(|found| likeliest_passage(&found.candidates)).collect()
-            }
-            lines => lines,
-        };
+        let mut lines = candidates_at_named_lines(&about, &listing, workspace.root());
+        lines.retain(|lines| visible(&lines.path));
+        if lines.is_empty() {
+            lines.extend(found.iter().filter_map(|found| likeliest_passage(&found.candidates)));
+        }
         let git = index.git();
         let line_commits = find_line_commits(&git, &workspace, &redactor, lines);
         let mut uncommitted =
