@@ -140,7 +140,7 @@ fn find_earlier_read(cx: &SessionContext, call: &ToolUse, content: &[ResultPart]
     if bytes < MIN_REFERENCED_RESULT_BYTES {
         return None;
     }
-    let earlier = find_same_result(&cx.transcript.state().messages, READ_TOOL, content)?;
+    let earlier = find_same_result(&cx.transcript.state().messages, call, content)?;
     let earlier_call = match &earlier.input {
         // A reply as text may have told its calls in another form.
         Value::Null => "an earlier call gave".to_owned(),
@@ -232,6 +232,16 @@ mod tests {
         assert_eq!(all.get(&made.id), Some(&text));
         let none = crate::read_result_texts(&*store, &test.cx.session, 10).await.unwrap();
         assert!(none.is_empty(), "there is no room for it");
+        // What it is shortened to is the same again, but for the handle.
+        let again = call("c2", "read_file", json!({ "path": "a.rs" }));
+        test.record_reply(std::slice::from_ref(&again));
+        let parts = vec![ResultPart::Text { text }];
+        let finished = FinishedCall::with_output(CallState::Completed, parts, Vec::new());
+        record_call_end(&mut test.cx, &again, finished);
+        let last = test.cx.transcript.state().messages.last().unwrap().content.last().unwrap().clone();
+        let Block::ToolResult { content, .. } = last else { panic!("{last:?}") };
+        let shown = part_text(content.first().unwrap());
+        assert!(shown.starts_with("unchanged: ") && shown.contains("output:c1 shows it"), "{shown}");
     }
 
     #[test]

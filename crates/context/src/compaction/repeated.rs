@@ -1,27 +1,42 @@
 //! Results that a conversation has already.
 
-use journeyman_protocol::{Block, Message, ResultPart, ToolUse};
+use journeyman_protocol::{Block, CallId, Message, ResultPart, ToolUse};
 
 use super::text_calls::{calls_of_text_results, parse_text_result};
 
-/// Returns the first call of `tool` whose result is the very same and still stands whole in the
-/// conversation, be it a block or written as text.
+/// Returns the first call of the same tool as `call` whose result is `content` and still stands
+/// whole in the conversation, be it a block or written as text. A result that was shortened for the
+/// window names the handle of its own call.
 #[must_use]
-pub fn find_same_result(messages: &[Message], tool: &str, content: &[ResultPart]) -> Option<ToolUse> {
+pub fn find_same_result(messages: &[Message], call: &ToolUse, content: &[ResultPart]) -> Option<ToolUse> {
     let blocks = || messages.iter().flat_map(|message| &message.content);
-    let has_same_text = |text: &str| match content {
-        [ResultPart::Text { text: wanted }] => text.trim_end() == wanted.trim_end(),
-        _ => false,
+    let handle = |id: &CallId| format!("output:{id}");
+    let own = handle(&call.id);
+    let names_itself =
+        content.iter().any(|part| matches!(part, ResultPart::Text { text } if text.contains(&own)));
+    let is_same_text = |earlier: &CallId, text: &str, wanted: &str| {
+        text == wanted || names_itself && text.replace(&handle(earlier), &own) == wanted
+    };
+    let is_same_part = |earlier: &CallId, part: &ResultPart, wanted: &ResultPart| match (part, wanted) {
+        (ResultPart::Text { text }, ResultPart::Text { text: wanted }) => is_same_text(earlier, text, wanted),
+        _ => part == wanted,
     };
     let is_same = |block: &&Block| match block {
-        Block::ToolResult { content: earlier, .. } => earlier == content,
-        Block::Text { text } => parse_text_result(text)
-            .is_some_and(|result| result.tool == Some(tool) && has_same_text(result.content)),
+        Block::ToolResult { id, content: earlier, .. } => {
+            earlier.len() == content.len()
+                && earlier.iter().zip(content).all(|(part, wanted)| is_same_part(id, part, wanted))
+        }
+        Block::Text { text } => parse_text_result(text).is_some_and(|result| match content {
+            [ResultPart::Text { text: wanted }] if result.tool == Some(call.name.as_str()) => {
+                is_same_text(&result.call, result.content.trim_end(), wanted.trim_end())
+            }
+            _ => false,
+        }),
         _ => false,
     };
     match blocks().find(is_same)? {
         Block::ToolResult { id, .. } => blocks().find_map(|block| match block {
-            Block::ToolUse(call) if call.id == *id && call.name == tool => Some(call.clone()),
+            Block::ToolUse(made) if made.id == *id && made.name == call.name => Some(made.clone()),
             _ => None,
         }),
         Block::Text { text } => calls_of_text_results(messages).remove(&parse_text_result(text)?.call),
@@ -31,7 +46,7 @@ pub fn find_same_result(messages: &[Message], tool: &str, content: &[ResultPart]
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{CallId, Role};
+    use journeyman_protocol::Role;
     use serde_json::json;
 
     use super::*;
@@ -62,14 +77,29 @@ mod tests {
             Block::text("I read.\n<call tool=\"read_file\">{\"path\": \"a.rs\"}</call>"),
             Block::text(written.clone()),
         );
+        let made = |name: &str| ToolUse {
+            id: CallId::new("c2"),
+            name: name.to_owned(),
+            input: json!({}),
+            malformed: None,
+            signature: None,
+        };
         for messages in [&in_blocks, &in_text] {
-            let found = find_same_result(messages, "read_file", &text(source)).unwrap();
+            let found = find_same_result(messages, &made("read_file"), &text(source)).unwrap();
             assert_eq!((&found.id, &found.input), (&id, &input));
-            assert_eq!(find_same_result(messages, "read_file", &text("let a = 2;\n")), None);
-            assert_eq!(find_same_result(messages, "search_text", &text(source)), None);
+            assert_eq!(find_same_result(messages, &made("read_file"), &text("let a = 2;\n")), None);
+            assert_eq!(find_same_result(messages, &made("search_text"), &text(source)), None);
         }
+        let shortened = |id: &str| format!("let a = 1;\n[shortened; path output:{id} shows the rest]\n");
+        let messages = [
+            in_blocks[0].clone(),
+            Message { role: Role::User, content: vec![Block::result(id.clone(), shortened("c1"), false)] },
+        ];
+        let found = find_same_result(&messages, &made("read_file"), &text(&shortened("c2")));
+        assert_eq!(found.map(|call| call.id), Some(id), "each names its own handle");
+        assert_eq!(find_same_result(&messages, &made("read_file"), &text(&shortened("c3"))), None);
         // The user's own words are nobody's result.
         let pasted = [Message::user_text(format!("look:\n{source}"))];
-        assert_eq!(find_same_result(&pasted, "read_file", &text(source)), None);
+        assert_eq!(find_same_result(&pasted, &made("read_file"), &text(source)), None);
     }
 }
