@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_agent::isolation::{WorkCopy, is_verified_status, open_copy};
-use journeyman_protocol::{FileConflict, RelPath, RunOutcome, SessionId};
+use journeyman_protocol::{FileConflict, RelPath, RunOutcome, Seq, SessionId};
 use journeyman_store::Store;
 use journeyman_workspace::{CheckpointInfo, LandOptions, UndoTarget, Workspace, WorkspaceError};
 
@@ -32,6 +32,8 @@ pub struct LandingPreview {
     pub conflicts: Vec<FileConflict>,
     /// True if checks passed on the copy as it is.
     pub is_verified: bool,
+    /// The last entry of the session's log; `None` for a session that isn't in the log.
+    pub known_end: Option<Seq>,
 }
 
 impl CopyReview {
@@ -67,13 +69,15 @@ impl CopyReview {
                 merged: landing.merged,
                 conflicts,
                 is_verified: false,
+                known_end: None,
             })
         };
         let compared = tokio::task::spawn_blocking(compare).await.context("comparing the copy")?;
         let found = Store::find_sessions(&*self.project.store, self.session.as_str()).await;
         let found = found.context("the session log")?.into_iter().find(|found| found.id == self.session);
-        let is_verified = found.is_some_and(|found| is_verified_status(&found.status));
-        Ok(LandingPreview { is_verified, ..compared.context("the copy")? })
+        let is_verified = found.as_ref().is_some_and(|found| is_verified_status(&found.status));
+        let known_end = found.map(|found| found.last);
+        Ok(LandingPreview { is_verified, known_end, ..compared.context("the copy")? })
     }
 
     /// Lists the copy's checkpoints, oldest first.

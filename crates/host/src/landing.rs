@@ -262,7 +262,8 @@ fn check_copies_exist(workspace: &Workspace, sessions: &[SessionId]) -> Result<(
 }
 
 /// Converts "no such copy" and "it has gone on" into usage errors.
-fn into_usage_error(error: AgentError) -> HostError {
+#[must_use]
+pub fn into_usage_error(error: AgentError) -> HostError {
     match error {
         AgentError::Store(StoreError::Conflict { session, .. }) => gone_on_error(&session),
         AgentError::Workspace(

@@ -7,7 +7,7 @@ use journeyman_agent::workspace::OnConflict;
 use journeyman_host::copy_review::LandingPreview;
 use journeyman_host::format::{format_count, printable};
 use journeyman_host::report_text::format_evidence;
-use journeyman_protocol::{FileConflict, RelPath};
+use journeyman_protocol::{FileConflict, RelPath, Seq};
 use journeyman_terminal::{Paint, Style, StyledLine};
 
 /// Maximum files that are named for one reason.
@@ -149,8 +149,13 @@ impl CopyDecision {
 pub(crate) enum SettledCopy {
     /// The copy was landed, or landing was refused.
     Landed(Box<LandReport>),
-    /// The copy was dropped, with this number of changed files.
-    Dropped(u64),
+    /// The copy was dropped.
+    Dropped {
+        /// The number of its changed files.
+        files: u64,
+        /// The last entry of the session's log then.
+        known_end: Option<Seq>,
+    },
 }
 
 impl SettledCopy {
@@ -159,7 +164,7 @@ impl SettledCopy {
     pub(crate) fn is_copy_gone(&self) -> bool {
         match self {
             Self::Landed(report) => matches!(report.end, LandOutcome::Landed | LandOutcome::Nothing),
-            Self::Dropped(_) => true,
+            Self::Dropped { .. } => true,
         }
     }
 
@@ -168,7 +173,7 @@ impl SettledCopy {
     pub(crate) fn to_lines(&self) -> Vec<String> {
         let report = match self {
             Self::Landed(report) => report,
-            Self::Dropped(files) => {
+            Self::Dropped { files, .. } => {
                 return vec![format!("dropped: {}", format_count(*files, "changed file"))];
             }
         };

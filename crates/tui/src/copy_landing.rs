@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use journeyman_agent::isolation::{LandRequest, discard_copy, finish_copy};
+use journeyman_agent::isolation::{LandContext, LandRequest, discard_copy, finish_copy};
 use journeyman_host::copy_review::{CopyReview, LandingPreview};
 use journeyman_host::format::printable;
-use journeyman_host::landing::land_work;
+use journeyman_host::landing::{into_usage_error, land_work};
 use journeyman_host::report_text::format_work_location;
 use journeyman_host::{Context as _, HostError, WorkLocation};
-use journeyman_protocol::{CopyReport, CopyState, SessionId};
+use journeyman_protocol::{CopyReport, CopyState, Envelope, Seq, SessionId};
 use journeyman_terminal::{Paint, Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
@@ -42,12 +42,12 @@ impl App {
         }
         let Some(open) = self.open_session.take() else { return };
         let crate::open_session::OpenSession { template, session, has_ended_run, has_log, .. } = open;
-        let id = session.id().clone();
+        let (id, known_end) = (session.id().clone(), Some(session.last_position()));
         drop(session);
         if is_in_copy {
             let template = Some(template);
             self.closed_session =
-                has_log.then_some(ClosedSession { id, template, is_in_copy, has_ended_run });
+                has_log.then_some(ClosedSession { id, template, is_in_copy, has_ended_run, known_end });
             return;
         }
         // What earlier openings have done was delivered by them.
@@ -81,8 +81,9 @@ impl App {
 
     /// Keeps the copy of the session that rests, or removes one in which nothing was changed.
     /// Returns the place of the work; `None` where there is no copy (any more).
-    pub(crate) async fn keep_or_remove_copy(&self) -> Result<Option<CopyReport>, HostError> {
-        let Some(ClosedSession { id, template: Some(template), has_ended_run, .. }) = &self.closed_session
+    pub(crate) async fn keep_or_remove_copy(&mut self) -> Result<Option<CopyReport>, HostError> {
+        let Some(ClosedSession { id, template: Some(template), has_ended_run, known_end, .. }) =
+            &mut self.closed_session
         else {
             return Ok(None);
         };
@@ -94,7 +95,8 @@ impl App {
             return Ok(Some(CopyReport { tier, state, merged: Vec::new(), conflicts: Vec::new() }));
         };
         let context = template.project.land_context(template.settings.checks.clone());
-        finish_copy(&context, &mut report, None, &CancellationToken::new()).await?;
+        let events = finish_copy(&context, &mut report, None, &CancellationToken::new()).await?;
+        *known_end = newest_seq(&events).or(*known_end);
         Ok(report.copy)
     }
 
@@ -107,6 +109,7 @@ impl App {
         self.close_session().await;
         match self.open_copy_review().await {
             Ok(Some((copy, preview))) if !preview.files.is_empty() => {
+                self.note_known_end(preview.known_end);
                 let review = Review::of_copy(preview, self.conversation.last_report().cloned());
                 // Lines are read once, and nothing is held for them.
                 self.copy_review = self.plain.is_none().then_some(copy);
@@ -116,6 +119,13 @@ impl App {
             Err(error) => self.notice = Some(printable(&error)),
         }
         Ok(())
+    }
+
+    /// Notes the end of the log of the session that rests, as the person sees it now.
+    fn note_known_end(&mut self, known_end: Option<Seq>) {
+        if let Some(closed) = &mut self.closed_session {
+            closed.known_end = known_end.or(closed.known_end);
+        }
     }
 
     async fn open_copy_review(&self) -> Result<Option<(CopyReview, LandingPreview)>, HostError> {
@@ -149,14 +159,15 @@ impl App {
     /// Begins to land the copy of the session that rests, or to drop it.
     pub(crate) fn start_landing_or_discard(&mut self, request: Option<LandRequest>) {
         let copy = self.copy_review.take();
-        let Some(ClosedSession { id, template: Some(template), .. }) = &self.closed_session else {
+        let Some(ClosedSession { id, template: Some(template), known_end, .. }) = &self.closed_session else {
             self.notice = Some("nothing was changed in the copy yet".to_owned());
             return;
         };
         // What the person asked for when they began, such as a commit, holds here too.
         let commit = template.delivery.land_request().and_then(|landing| landing.commit.clone());
         let (project, id, stop) = (template.project.clone(), id.clone(), CancellationToken::new());
-        let context = project.land_context(template.settings.checks.clone());
+        let mut context = project.land_context(template.settings.checks.clone());
+        context.known_end = *known_end;
         let (is_reviewed, stopped) = (copy.is_some(), stop.clone());
         // It is opened again by who lands it.
         drop(copy);
@@ -167,7 +178,7 @@ impl App {
                     let landed = land_work(&context, &id, &request, &stopped).await;
                     landed.map(|report| SettledCopy::Landed(Box::new(report)))
                 }
-                None => discard_copy(&context, &id).await.map(SettledCopy::Dropped).map_err(HostError::from),
+                None => drop_copy(&context, &id).await,
             };
             let again = match is_reviewed && !settled.as_ref().is_ok_and(SettledCopy::is_copy_gone) {
                 true => open_review(&project, &id).await.ok(),
@@ -205,6 +216,11 @@ impl App {
         again: Option<(CopyReview, LandingPreview)>,
     ) -> Result<(), HostError> {
         (self.landing, self.notice) = (None, None);
+        self.note_known_end(settled.as_ref().ok().and_then(|settled| match settled {
+            SettledCopy::Landed(report) => newest_seq(&report.events),
+            SettledCopy::Dropped { known_end, .. } => *known_end,
+        }));
+        self.note_known_end(again.as_ref().and_then(|(_, preview)| preview.known_end));
         let is_over = settled.as_ref().is_ok_and(SettledCopy::is_copy_gone);
         let (style, lines) = match &settled {
             Ok(settled) => (if is_over { Style::Strong } else { Style::Warning }, settled.to_lines()),
@@ -228,6 +244,18 @@ impl App {
         self.presentation.invalidate();
         Ok(())
     }
+}
+
+/// Returns the newest entry of the log among events.
+fn newest_seq(events: &[Envelope]) -> Option<Seq> {
+    events.iter().filter_map(|envelope| envelope.seq).max()
+}
+
+async fn drop_copy(context: &LandContext, id: &SessionId) -> Result<SettledCopy, HostError> {
+    let files = discard_copy(context, id).await.map_err(into_usage_error)?;
+    let found = context.store.find_sessions(id.as_str()).await.context("the session log")?;
+    let known_end = found.into_iter().find(|found| found.id == *id).map(|found| found.last);
+    Ok(SettledCopy::Dropped { files, known_end })
 }
 
 async fn open_review(

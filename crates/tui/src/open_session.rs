@@ -69,6 +69,9 @@ pub(crate) struct ClosedSession {
     pub(crate) is_in_copy: bool,
     /// True if a run has ended since it was opened.
     pub(crate) has_ended_run: bool,
+    /// The last entry of the session's log that the person knows of: what another process adds to
+    /// it is neither landed nor dropped unseen.
+    pub(crate) known_end: Option<Seq>,
 }
 
 impl ConversationSetup {

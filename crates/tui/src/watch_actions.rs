@@ -73,8 +73,13 @@ impl App {
         match ended {
             Ok(()) => {
                 let id = session.clone();
-                self.closed_session =
-                    Some(ClosedSession { id, template: None, is_in_copy: false, has_ended_run: false });
+                self.closed_session = Some(ClosedSession {
+                    id,
+                    template: None,
+                    is_in_copy: false,
+                    has_ended_run: false,
+                    known_end: None,
+                });
                 self.show_note(
                     Style::Dim,
                     "the other process is done; the next message goes on with the session here",

@@ -160,6 +160,46 @@ fn work_that_stays_in_its_copy_is_named_with_what_takes_it() {
 }
 
 #[test]
+fn work_that_another_process_adds_is_neither_landed_nor_dropped_unseen() {
+    if !needs(&["setsid"]) || !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let before = house.read("greet.sh");
+    let create = call("write_file", json!({"path": "notes.txt", "content": "polite\n"}));
+    let server = Server::chat([
+        call("edit_file", polite_edit()),
+        say("The greeting is polite now."),
+        create,
+        say("There are notes."),
+    ]);
+    let mut person = chat(&server, &house, &["--isolate", "--no-check", "make it polite"]);
+    person.sees("this is in a copy");
+    // The session is closed for the review, and stays so until the next message.
+    person.types("/diff\r");
+    person.sees("1 file, 1 hunk");
+    // Pasted, so that it is drawn as one.
+    person.types("q\x1b[200~a draft\x1b[201~");
+    person.sees("a draft");
+    person.types("\x15");
+    let id = house.sessions()[0]["id"].as_str().unwrap().to_owned();
+    server.command(&house, &["resume", &id, "write notes"], &[]).run();
+    for command in ["/land unverified\r", "/discard all\r"] {
+        person.types(command);
+        person.sees("has gone on in another process meanwhile");
+    }
+    assert_eq!(house.read("greet.sh"), before);
+    assert!(!house.project().join("notes.txt").exists());
+    person.types("/diff\r");
+    person.sees("2 files, 2 hunks");
+    person.types("ll");
+    person.sees("landed: 2 files");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+    assert!(house.project().join("notes.txt").exists());
+}
+
+#[test]
 fn conversation_and_files_of_a_copy_go_back_together() {
     if !needs(&["setsid"]) || !needs_sandbox() {
         return;
