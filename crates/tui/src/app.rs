@@ -172,6 +172,8 @@ pub(crate) struct App {
     pub(crate) copy_review: Option<CopyReview>,
     /// Stops what is being done to the copy, while it is.
     pub(crate) landing: Option<CancellationToken>,
+    /// True while the session shortens its conversation.
+    pub(crate) is_compacting: bool,
     /// The person's settings.
     pub(crate) preferences: Preferences,
     /// The conversation as lines, if nothing is drawn.
@@ -218,6 +220,7 @@ impl App {
             closed_session: None,
             copy_review: None,
             landing: None,
+            is_compacting: false,
             preferences,
             plain,
             ground_answer: BackgroundAnswerFilter::default(),

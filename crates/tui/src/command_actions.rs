@@ -112,8 +112,12 @@ impl App {
                 self.composer.set_text(&text);
                 self.show_note(Style::Bad, &format!("the message was not sent: {error}"));
             }
-            JobResult::Compacted(Ok(_)) => {}
-            JobResult::Compacted(Err(error)) => self.show_note(Style::Warning, &error.to_string()),
+            JobResult::Compacted(shortened) => {
+                self.is_compacting = false;
+                if let Err(error) = shortened {
+                    self.show_note(Style::Warning, &error.to_string());
+                }
+            }
             JobResult::CommandRan { command, output: Ok((output, code)) } => {
                 self.attach_output(&command, &output, code)
             }
@@ -510,6 +514,10 @@ impl App {
             return;
         }
         if let Some(open) = &self.open_session {
+            self.notice = Some("shortening the conversation… · Esc stops".to_owned());
+            if std::mem::replace(&mut self.is_compacting, true) {
+                return;
+            }
             let session = open.session.clone();
             self.jobs.push(Box::pin(async move { JobResult::Compacted(session.compact().await) }));
         }

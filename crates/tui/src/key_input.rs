@@ -112,7 +112,7 @@ impl App {
         if !self.composer.is_blank() {
             self.composer.clear();
             self.completion = None;
-        } else if self.conversation.is_working() {
+        } else if self.can_interrupt() {
             self.interrupt();
         } else {
             self.notice = Some("Ctrl-D ends the conversation; you can resume the session later".to_owned());
@@ -123,7 +123,7 @@ impl App {
     fn handle_escape(&mut self, escaped: Option<Instant>) -> Result<(), HostError> {
         if self.landing.is_some() {
             self.stop_landing();
-        } else if self.conversation.is_working() {
+        } else if self.can_interrupt() {
             self.interrupt();
         } else if escaped.is_some_and(|before| before.elapsed() <= DOUBLE_KEY_TIME) {
             match self.composer.is_blank() {
@@ -140,6 +140,11 @@ impl App {
             self.notice = Some(text.to_owned());
         }
         Ok(())
+    }
+
+    /// Returns true while the session does something that can be stopped.
+    pub(crate) fn can_interrupt(&self) -> bool {
+        self.conversation.is_working() || self.is_compacting
     }
 
     pub(crate) fn interrupt(&mut self) {

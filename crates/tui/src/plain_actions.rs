@@ -170,7 +170,7 @@ impl App {
 
     /// Handles a signal that a person sends by Ctrl-C. Returns true if it ends the program.
     pub(crate) fn interrupt_or_quit(&mut self) -> bool {
-        let is_working = self.plain.is_some() && self.conversation.is_working();
+        let is_working = self.plain.is_some() && self.can_interrupt();
         if is_working {
             self.interrupt();
         }

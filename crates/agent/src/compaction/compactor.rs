@@ -234,6 +234,11 @@ impl Compactor {
         } else {
             None
         };
+        if reason == CompressionReason::Manual && stages.stop.is_cancelled() {
+            let reason_of_stop = "it was stopped".to_owned();
+            emit_compaction_end(cx, reason, before, (None, None), None, Some(reason_of_stop.clone()));
+            return Err(AgentError::NotShortened { reason: reason_of_stop });
+        }
         let fixed = size.to_predicted(size.fixed);
         let most = size.to_counted(limit(InputRoom::for_model(cx), fixed));
         let pinned_room = Tokens(most.0 * PINNED_PERCENT / 100);

@@ -84,7 +84,7 @@ async fn run_tasks(
                 reports.send_replace(Some((shared.newest_taken_message(), Arc::new(report))));
             }
             None if shared.is_compaction_requested() => {
-                session.answer_compaction_request(&shared.closing).await;
+                session.answer_compaction_request(&shared.start_work_between_tasks()).await;
             }
             None => wait_for_work(session).await,
         }

@@ -253,8 +253,9 @@ impl SessionHandle {
         self.0.shared.answer_question(call, AuthoredAnswer { answer, by: by.to_owned() })
     }
 
-    /// Stops the running task, or the one that was sent and has not begun. Its transcript stays
-    /// valid. Messages queued behind a running task become the next task.
+    /// Stops the running task, or the one that was sent and has not begun, or a compaction between
+    /// tasks. The transcript stays valid. Messages queued behind a running task become the next
+    /// task.
     pub fn interrupt(&self) {
         self.0.shared.interrupt();
     }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::AgentError;
 use crate::agents::background::BackgroundAgents;
 use crate::agents::complete_task::CompleteTaskTool;
 use crate::agents::definition::TASK_TOOL;
@@ -199,6 +200,7 @@ impl Session {
         let told = match shortened {
             Ok((before, after)) if after >= before => Err("there is nothing to leave out".to_owned()),
             Ok(sizes) => Ok(sizes),
+            Err(AgentError::NotShortened { reason }) => Err(reason),
             Err(error) => Err(error.to_string()),
         };
         answer.send(told).ok();

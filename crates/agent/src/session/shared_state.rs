@@ -371,7 +371,10 @@ impl SessionShared {
         self.status.send_modify(|status| status.asked.retain(|asked| asked != call));
         sender.is_some_and(|sender| sender.send(decided).is_ok())
     }
+}
 
+/// Beginning and stopping work.
+impl SessionShared {
     /// Creates the stop token of a task that begins. It is cancelled already if the task was
     /// interrupted first.
     pub(crate) fn start_task(&self) -> CancellationToken {
@@ -381,6 +384,13 @@ impl SessionShared {
         if std::mem::take(&mut switch.stop_next) {
             switch.token.cancel();
         }
+        switch.token.clone()
+    }
+
+    /// Creates the stop token of work that belongs to no task, such as a compaction.
+    pub(crate) fn start_work_between_tasks(&self) -> CancellationToken {
+        let mut switch = lock(&self.switch);
+        switch.token = self.closing.child_token();
         switch.token.clone()
     }
 

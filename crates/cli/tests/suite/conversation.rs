@@ -111,6 +111,31 @@ fn escape_interrupts_and_the_conversation_goes_on() {
 }
 
 #[test]
+fn escape_stops_shortening_a_session_that_rests() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([
+        Step::from(say("A first answer.")),
+        Step::Begin(say("A summary that never ends, whatever is waited for.")),
+        say("Here I am.").into(),
+    ]);
+    let mut person = chat(&server, &house, &["--no-check", "say something"]);
+    person.sees("A first answer.");
+    person.sees("say what to do");
+    person.types("/compact\r");
+    server.wait_for(2);
+    person.types("\x1b");
+    person.sees("not shortened: it was stopped");
+    person.types("are you there?\r");
+    person.sees("Here I am.");
+    person.sees("say what to do");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+}
+
+#[test]
 fn a_session_goes_on_from_the_list() {
     if !needs(&["setsid"]) {
         return;

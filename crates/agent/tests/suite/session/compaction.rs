@@ -15,7 +15,7 @@ use journeyman_protocol::{
 use serde_json::json;
 
 use crate::session::support::bench::{Bench, NOW, assert_settled, auto, id};
-use crate::session::support::model::{Step, Told, calls, fails, result, says};
+use crate::session::support::model::{Step, Told, calls, fails, result, says, stalls};
 
 cases![
     a_long_task_stays_within_the_window_and_forgets_nothing_that_matters,
@@ -30,6 +30,7 @@ cases![
     a_request_that_is_refused_again_and_again_ends_the_task,
     a_person_shortens_a_conversation_by_hand,
     an_undone_compaction_brings_results_that_aged_back_whole,
+    an_interrupt_stops_a_compaction_by_hand,
     a_hook_keeps_what_it_wants_or_forbids_it,
     what_hooks_add_to_a_request_fits_the_window_too,
     a_refused_request_ages_where_a_hook_forbids_to_shorten_it,
@@ -252,6 +253,29 @@ async fn an_undone_compaction_brings_results_that_aged_back_whole() {
             (0..20).filter(|file| !shown.contains(&format!("// file {file}\\n"))).collect();
         assert_eq!(missing.is_empty(), is_whole, "{window}: {missing:?}");
     }
+    assert_settled(&bench);
+}
+
+async fn an_interrupt_stops_a_compaction_by_hand() {
+    let files = files(12);
+    let mut bench = bench(&files);
+    let read = reader(12, "I begin.");
+    let told = Told::by(move |request| match asks_for_summary(request) {
+        true => stalls(),
+        false => read(request),
+    });
+    let session = bench.start(&told, settings(Tokens(200_000), true));
+    session.handle.send("Read all files.").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    let before = bench.state().await;
+    let handle = session.handle.clone();
+    let shortening = tokio::spawn(async move { handle.compact().await });
+    told.asked(14).await;
+    session.handle.interrupt();
+    let Err(AgentError::NotShortened { reason }) = shortening.await.unwrap() else { panic!("shortened") };
+    assert_eq!(reason, "it was stopped");
+    assert_eq!(bench.state().await.messages, before.messages);
+    assert!(compressions(&bench).is_empty());
     assert_settled(&bench);
 }
 
