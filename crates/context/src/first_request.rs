@@ -587,7 +587,7 @@ fn push_history(out: &mut String, inputs: &FirstRequestInputs<'_>, budget: Token
     if let Some((line, count)) = uncommitted_line(inputs.uncommitted, Tokens(budget.0 / 2)) {
         let tokens = TokenEstimator.count(&line);
         budget = Tokens(budget.0.saturating_sub(tokens.0));
-        let name = format!("{count} changed files");
+        let name = if count == 1 { "1 changed file".to_owned() } else { format!("{count} changed files") };
         report.note(ContextCategory::History, &name, "they are not committed", tokens);
         let _infallible = writeln!(out, "{line}\n");
     }
@@ -637,7 +637,7 @@ fn push_newest_commits(
     if count == 0 {
         return;
     }
-    let name = format!("{count} commits");
+    let name = if count == 1 { "1 commit".to_owned() } else { format!("{count} commits") };
     let why = "they changed the files that were found";
     report.note(ContextCategory::History, &name, why, TokenEstimator.count(&text));
     let _infallible = writeln!(

@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 use journeyman_context::memory::MemoryNote;
 use journeyman_context::packing::PackingOutcome;
 use journeyman_context::{
-    ContextError, FirstRequestInputs, LineCommit, PackedRequest, TokenEstimator, candidates_at_named_lines,
-    line_commits_text, pack_first_request,
+    ChangeKind, ContextError, FirstRequestInputs, LineCommit, PackedRequest, TokenEstimator, UncommittedFile,
+    candidates_at_named_lines, line_commits_text, pack_first_request,
 };
 use journeyman_protocol::{
     CheckKind, CheckOutcome, ContextCategory, Evidence, Mode, RelPath, TokenCounter as _, Tokens, ToolSpec,
@@ -421,6 +421,20 @@ fn line_commit(project: &Project, task: &str, subject: &str) -> LineCommit {
     let lines = candidates_at_named_lines(task, &listing, &project.root().canonicalize().unwrap());
     let [lines] = &lines[..] else { panic!("{lines:?}") };
     LineCommit::new(lines.clone(), "0123456789abcdef", UnixMillis(1_700_000_000_000), subject.to_owned())
+}
+
+#[test]
+fn one_uncommitted_file_is_counted_in_the_singular() {
+    static FILES: std::sync::LazyLock<[UncommittedFile; 2]> = std::sync::LazyLock::new(|| {
+        ["a.rs", "b.rs"]
+            .map(|path| UncommittedFile { path: RelPath::parse(path).unwrap(), kind: ChangeKind::Changed })
+    });
+    let project = Project::new(&[("a.rs", "fn a() {}\n"), ("b.rs", "fn b() {}\n")]);
+    for (count, name) in [(1, "1 changed file"), (2, "2 changed files")] {
+        let packed = project.pack_with(|inputs| inputs.uncommitted = &FILES[..count]).unwrap();
+        let mut items = packed.report.items.iter();
+        assert!(items.any(|item| item.category == ContextCategory::History && item.name == name), "{name}");
+    }
 }
 
 #[test]

@@ -259,7 +259,9 @@ fn describe_copy(event: &Event) -> Vec<StyledLine> {
         }
         // A copy without changes needs no line.
         Event::CopyDiscarded { files: 0 } => Vec::new(),
-        Event::CopyDiscarded { files } => vec![note_line(format!("discarded, with {files} changed files"))],
+        Event::CopyDiscarded { files } => {
+            vec![note_line(format!("discarded, with {}", format_count(files, "changed file")))]
+        }
         Event::Committed { commit } => {
             let on = commit.branch.as_ref().map(|branch| format!(" on {branch}")).unwrap_or_default();
             let short = commit.id.get(..10).unwrap_or(&commit.id);
@@ -514,6 +516,7 @@ mod tests {
             assert_eq!(denied.iter().map(StyledLine::to_text).collect::<Vec<_>>(), [said]);
         }
         assert!(describe(&Event::CopyDiscarded { files: 0 }).is_empty());
+        assert_eq!(describe(&Event::CopyDiscarded { files: 1 }), ["discarded, with 1 changed file"]);
         assert_eq!(describe(&Event::CopyDiscarded { files: 2 }), ["discarded, with 2 changed files"]);
     }
 

@@ -6,7 +6,7 @@ use journeyman_agent::PermissionAnswer;
 use journeyman_host::approvals::{
     AnsweredRequest, ApprovalQueue, ApprovalReply, ApprovalRequest, InvalidAnswer,
 };
-use journeyman_host::format::printable;
+use journeyman_host::format::{format_count, printable};
 use journeyman_protocol::{CallId, Envelope};
 use journeyman_terminal::{Paint, StyledLine, stderr_paint, stderr_screen};
 
@@ -141,7 +141,7 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
     if !rest.is_empty() {
         write_line(format_args!(
             "  {}",
-            paint.dim(&format!("… {} more lines: [d] shows the whole", rest.len()))
+            paint.dim(&format!("… {}: [d] shows the whole", format_count(rest.len(), "more line")))
         ));
     }
     write_line(format_args!("  {} {}", paint.dim("why it asks:"), printable(&request.verdict.reason)));
