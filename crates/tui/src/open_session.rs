@@ -118,8 +118,10 @@ impl ConversationSetup {
         let state = Arc::clone(&self.state);
         let claim = SessionClaim::take(&state, &summary.id, LOCK_HOLDER).await?;
         let opened = self.open_claimed(&summary, show).await;
-        // An opened session has released the claim already.
-        claim.release().await;
+        // An open session holds itself, under the name of the claim.
+        if opened.is_err() {
+            claim.release().await;
+        }
         opened
     }
 

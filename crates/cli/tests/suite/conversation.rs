@@ -396,6 +396,33 @@ fn a_session_of_another_process_is_watched_and_then_gone_on_with() {
 }
 
 #[test]
+fn a_session_that_goes_on_is_held_against_other_processes() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("The first answer.")]);
+    server.run(&house, &["--no-check", "the first question"]).run();
+    let resume = || {
+        let jm = server.command(&house, &["resume"], &[]).env("TERM", "xterm-256color");
+        let mut person = Person::start_at(jm.command(), 80, Output::Shown);
+        person.sees("the first question");
+        person.types("\r");
+        person.sees("The first answer.");
+        person
+    };
+    let mut first = resume();
+    first.sees("say what to do");
+    let mut second = resume();
+    second.sees("another process works on this session");
+    first.types("\x04");
+    first.ends();
+    second.sees("the other process is done");
+    second.types("\x04");
+    assert_eq!(second.ends().0, 0);
+}
+
+#[test]
 fn a_message_may_refer_to_an_earlier_session() {
     if !needs(&["setsid"]) {
         return;
