@@ -427,11 +427,11 @@ impl App {
         match event {
             Ok(Some(envelope)) => self.apply_event(&envelope, now),
             Ok(None) => {
-                self.open_session = None;
-                self.show_note(Style::Warning, "the session has ended; the next message begins a new one");
+                self.rest_ended_session(now);
+                self.show_note(Style::Warning, "the session has ended; the next message opens it again");
             }
             Err(error) => {
-                self.open_session = None;
+                self.rest_ended_session(now);
                 self.show_note(Style::Bad, &format!("the session's log can't be read: {error}"));
             }
         }

@@ -41,6 +41,10 @@ impl App {
             return;
         }
         self.open_resting_session().await;
+        // A session that can't be opened just now isn't left for a new one.
+        if self.closed_session.is_some() || self.refuse_if_watched() {
+            return self.composer.set_text(&message);
+        }
         if self.open_session.is_none() {
             self.open_new_session().await;
         }
@@ -244,6 +248,9 @@ impl App {
         );
         if needs_session {
             self.open_resting_session().await;
+            if self.refuse_if_watched() {
+                return Ok(LoopFlow::Continue);
+            }
         }
         match command {
             Command::Quit => return Ok(LoopFlow::Quit),
@@ -294,20 +301,25 @@ impl App {
             self.setup.options.base_url = Some(address.base_url.clone());
             self.setup.options.wire = Some(address.wire.clone());
         }
-        self.reopen_session().await;
-        if self.open_session.is_none() {
-            self.setup.options.model = before;
-            (self.setup.options.base_url, self.setup.options.wire) = (base_url, wire);
-            return self.reopen_session().await;
+        match self.reopen_session().await {
+            Ok(()) if self.watch.is_some() => {}
+            Ok(()) => self.notice = Some(format!("from here on with {name}")),
+            Err(error) => {
+                self.setup.options.model = before;
+                (self.setup.options.base_url, self.setup.options.wire) = (base_url, wire);
+                let reopened = self.reopen_session().await;
+                self.explain_failed(reopened);
+                self.explain_failure(&error);
+            }
         }
-        self.notice = Some(format!("from here on with {name}"));
     }
 
     async fn change_mode(&mut self, name: &str) {
         match name.parse::<Mode>() {
             Ok(mode) => {
                 self.setup.options.mode = Some(mode.name().to_owned());
-                self.reopen_session().await;
+                let reopened = self.reopen_session().await;
+                self.explain_failed(reopened);
                 self.notice = Some(format!("from here on in mode {mode}"));
             }
             Err(error) if !name.is_empty() => self.notice = Some(error.to_string()),
@@ -372,7 +384,8 @@ impl App {
         match fork_session(&self.setup.environment, &self.setup.state, id.as_str(), None).await {
             Ok(forked) => {
                 let is_in_copy = self.is_in_copy();
-                self.open_session_in_copy(&forked.id, is_in_copy).await;
+                let opened = self.open_session_in_copy(&forked.id, is_in_copy).await;
+                self.explain_failed(opened);
                 self.note_new_copy(is_in_copy);
                 self.show_note(
                     Style::Dim,
@@ -400,7 +413,7 @@ impl App {
     }
 
     async fn redo(&mut self) {
-        let id = self.open_session.as_ref().filter(|open| open.has_log).map(|open| open.session.id().clone());
+        let id = self.logged_id();
         self.close_session().await;
         match self.redo_in_copy().await {
             Ok(None) => {}

@@ -301,12 +301,23 @@ impl Conversation {
         self.turnings.push(RewindPoint { seq, message, checkpoint: None, is_of_other_tree: false });
     }
 
-    fn end_run(&mut self, report: &RunReport) {
+    /// Ends what was in work when the process that worked on the session has gone.
+    pub(crate) fn end_work(&mut self, now: Instant) {
+        self.close_work();
+        self.thinking = None;
+        self.activity = Activity::new(now);
+    }
+
+    fn close_work(&mut self) {
         self.finish_text();
         self.calls.clear();
         self.agents.clear();
         self.check = None;
         self.state = AgentState::Ready;
+    }
+
+    fn end_run(&mut self, report: &RunReport) {
+        self.close_work();
         // An answer that changed nothing needs no words about itself but the tokens, which the
         // status line has.
         let has_work = !report.changes.is_empty() || !report.evidence.is_empty();

@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobResult};
 use crate::copy_decision::{CopyDecision, LAND_WORDS, SettledCopy};
-use crate::open_session::ClosedSession;
+use crate::open_session::{ClosedSession, OpenSession};
 use crate::presentation::Overlay;
+use crate::questions::Questions;
 use crate::review::{LANDING_HINT, Review};
 
 impl App {
@@ -41,15 +42,12 @@ impl App {
             self.apply_event(&envelope, Instant::now());
         }
         let Some(open) = self.open_session.take() else { return };
-        let crate::open_session::OpenSession { template, session, has_ended_run, has_log, .. } = open;
-        let (id, known_end) = (session.id().clone(), Some(session.last_position()));
-        drop(session);
         if is_in_copy {
-            let template = Some(template);
-            self.closed_session =
-                has_log.then_some(ClosedSession { id, template, is_in_copy, has_ended_run, known_end });
+            self.closed_session = open.into_closed(is_in_copy);
             return;
         }
+        let OpenSession { template, session, has_ended_run, .. } = open;
+        drop(session);
         // What earlier openings have done was delivered by them.
         let report =
             self.conversation.last_report().filter(|report| has_ended_run && !report.changes.is_empty());
@@ -62,6 +60,17 @@ impl App {
             }
             Err(error) => self.explain_failure(&error),
         }
+    }
+
+    /// Forgets the session that has ended by itself, until the next message opens it again.
+    pub(crate) fn rest_ended_session(&mut self, now: Instant) {
+        let is_in_copy = self.is_in_copy();
+        let Some(open) = self.open_session.take() else { return };
+        self.closed_session = open.into_closed(is_in_copy);
+        self.questions = Questions::default();
+        // What was sent is in the log, and goes on with the session.
+        self.queued.retain(|queued| queued.id.is_none());
+        self.conversation.end_work(now);
     }
 
     /// Leaves the session for another one, or for good. Returns what is to be said about work that

@@ -74,6 +74,23 @@ pub(crate) struct ClosedSession {
     pub(crate) known_end: Option<Seq>,
 }
 
+impl OpenSession {
+    /// Closes what is held of the session, which has ended; `None` for one without a log.
+    pub(crate) fn into_closed(self, is_in_copy: bool) -> Option<ClosedSession> {
+        let Self { template, session, has_ended_run, has_log, .. } = self;
+        let (id, known_end) = (session.id().clone(), Some(session.last_position()));
+        let template = Some(template);
+        has_log.then_some(ClosedSession { id, template, is_in_copy, has_ended_run, known_end })
+    }
+}
+
+impl ClosedSession {
+    /// Makes a session of which nothing is known but its log.
+    pub(crate) fn of_log(id: SessionId, is_in_copy: bool) -> Self {
+        Self { id, template: None, is_in_copy, has_ended_run: false, known_end: None }
+    }
+}
+
 impl ConversationSetup {
     /// Opens a new session. Nothing is written before its first message.
     ///

@@ -83,17 +83,29 @@ impl RewindTarget {
 impl App {
     /// Opens a new session in place of the one before. Says why not, if it can't.
     pub(crate) async fn open_new_session(&mut self) {
+        let opened = self.try_open_new_session().await;
+        self.explain_failed(opened);
+    }
+
+    async fn try_open_new_session(&mut self) -> Result<(), HostError> {
         let left = self.leave_session().await;
         self.reset_conversation(Conversation::new(Instant::now()));
-        match self.setup.open_new().await {
-            Ok(open) => self.adopt_session(open),
-            Err(error) => self.explain_failure(&error),
-        }
+        let opened = self.setup.open_new().await.map(|open| self.adopt_session(open));
         left.iter().for_each(|text| self.show_note(Style::Warning, text));
+        opened
     }
 
     /// Opens an earlier session in place of the one before. Says why not, if it can't.
     pub(crate) async fn open_session(&mut self, id: &SessionId, recall: RecalledPart) {
+        let opened = self.try_open_session(id, recall).await;
+        self.explain_failed(opened);
+    }
+
+    /// Opens an earlier session in place of the one before, or watches it where another process
+    /// works on it. If neither can be done, the one before goes on with the next message; without
+    /// one, that message tries to open this one again.
+    async fn try_open_session(&mut self, id: &SessionId, recall: RecalledPart) -> Result<(), HostError> {
+        let (before, was_in_copy) = (self.logged_id(), self.is_in_copy());
         let left = match self.session_id() {
             Some(same) if same == *id => None,
             _ => self.leave_session().await,
@@ -101,29 +113,43 @@ impl App {
         self.close_session().await;
         let (mut conversation, started) = (Conversation::new(Instant::now()), Instant::now());
         let opened = self.setup.reopen(id, &mut |envelope| conversation.apply(envelope, started)).await;
-        match opened {
+        let opened = match opened {
             Ok(open) => {
                 self.show_recalled(conversation, recall);
                 self.adopt_session(open);
+                Ok(())
             }
             Err(error) => match self.watch_session(id).await {
-                Ok(true) => {}
-                Ok(false) => self.explain_failure(&error),
-                Err(error) => self.explain_failure(&error),
+                Ok(true) => Ok(()),
+                Ok(false) => Err(error),
+                Err(error) => Err(error),
             },
+        };
+        if opened.is_err() && self.closed_session.is_none() {
+            let next = before.unwrap_or_else(|| id.clone());
+            self.closed_session = Some(ClosedSession::of_log(next, was_in_copy));
         }
         left.iter().for_each(|text| self.show_note(Style::Warning, text));
+        opened
     }
 
     /// Opens an earlier session, in a copy of the project if it has none of its own but is to work
     /// in one.
-    pub(crate) async fn open_session_in_copy(&mut self, id: &SessionId, is_in_copy: bool) {
+    ///
+    /// # Errors
+    /// It can be neither opened nor watched.
+    pub(crate) async fn open_session_in_copy(
+        &mut self,
+        id: &SessionId,
+        is_in_copy: bool,
+    ) -> Result<(), HostError> {
         let asked = self.setup.delivery.isolate;
         if is_in_copy {
             self.setup.delivery.isolate = Some(true);
         }
-        self.open_session(id, RecalledPart::Nothing).await;
+        let opened = self.try_open_session(id, RecalledPart::Nothing).await;
         self.setup.delivery.isolate = asked;
+        opened
     }
 
     /// Says that the session which goes on begins a copy of its own.
@@ -201,6 +227,13 @@ impl App {
         self.presentation.invalidate();
     }
 
+    /// Says why something failed, if it did.
+    pub(crate) fn explain_failed(&mut self, done: Result<(), HostError>) {
+        if let Err(error) = done {
+            self.explain_failure(&error);
+        }
+    }
+
     pub(crate) fn explain_failure(&mut self, error: &HostError) {
         if is_first_start(error) {
             let environment = self.setup.environment.clone();
@@ -212,13 +245,18 @@ impl App {
     }
 
     /// Closes the session for work that needs it closed, and opens it again.
-    pub(crate) async fn reopen_session(&mut self) {
-        let Some(open) = &self.open_session else { return self.open_new_session().await };
-        let (id, has_log) = (open.session.id().clone(), open.has_log);
-        match has_log {
-            true => self.open_session(&id, RecalledPart::Nothing).await,
+    ///
+    /// # Errors
+    /// It can be neither opened nor watched.
+    pub(crate) async fn reopen_session(&mut self) -> Result<(), HostError> {
+        if let Some(ClosedSession { id, is_in_copy, .. }) = &self.closed_session {
+            let (id, is_in_copy) = (id.clone(), *is_in_copy);
+            return self.open_session_in_copy(&id, is_in_copy).await;
+        }
+        match self.logged_id() {
+            Some(id) => self.try_open_session(&id, RecalledPart::Nothing).await,
             // Nothing is lost: it has no message yet.
-            false => self.open_new_session().await,
+            None => self.try_open_new_session().await,
         }
     }
 
@@ -332,7 +370,8 @@ impl App {
             match fork_session(environment, state, id.as_str(), Some(&before)).await {
                 Ok(forked) => {
                     let is_same = copy == ForkCopy::Same && self.hand_over_copy(id, &forked.id).await;
-                    self.open_session_in_copy(&forked.id, copy != ForkCopy::None).await;
+                    let opened = self.open_session_in_copy(&forked.id, copy != ForkCopy::None).await;
+                    self.explain_failed(opened);
                     self.note_new_copy(copy != ForkCopy::None && !is_same);
                 }
                 Err(error) => {

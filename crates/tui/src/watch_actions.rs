@@ -70,16 +70,11 @@ impl App {
                 self.show_watched(&envelope);
             }
         }
+        // A process that was killed has recorded no end of its work.
+        self.conversation.end_work(Instant::now());
         match ended {
             Ok(()) => {
-                let id = session.clone();
-                self.closed_session = Some(ClosedSession {
-                    id,
-                    template: None,
-                    is_in_copy: false,
-                    has_ended_run: false,
-                    known_end: None,
-                });
+                self.closed_session = Some(ClosedSession::of_log(session.clone(), false));
                 self.show_note(
                     Style::Dim,
                     "the other process is done; the next message goes on with the session here",
@@ -107,7 +102,8 @@ impl App {
     pub(crate) async fn open_resting_session(&mut self) {
         let closed = self.closed_session.as_ref().map(|closed| (closed.id.clone(), closed.is_in_copy));
         if let Some((id, is_in_copy)) = closed {
-            self.open_session_in_copy(&id, is_in_copy).await;
+            let opened = self.open_session_in_copy(&id, is_in_copy).await;
+            self.explain_failed(opened);
         }
     }
 }

@@ -396,6 +396,51 @@ fn a_session_of_another_process_is_watched_and_then_gone_on_with() {
 }
 
 #[test]
+fn a_session_whose_process_was_killed_is_no_longer_at_work() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([call("run_command", json!({"command": "touch -f one"}))]);
+    let mut first = chat(&server, &house, &["--no-check", "make a file"]);
+    first.sees("touch -f one");
+    first.sees(" details");
+    let jm = server.command(&house, &["resume"], &[]).env("TERM", "xterm-256color");
+    let mut second = Person::start_at(jm.command(), 80, Output::Shown);
+    second.sees("make a file");
+    second.types("\r");
+    second.sees("another process works on this session");
+    first.kills();
+    first.ends();
+    second.sees("the other process is done");
+    second.types("/resume\r");
+    second.sees("Go on with a session");
+    second.types("\x03\x04");
+    assert_eq!(second.ends().0, 0);
+}
+
+#[test]
+fn a_session_goes_on_after_a_model_that_nobody_knows() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("The first answer."), say("The second answer.")]);
+    let mut person = chat(&server, &house, &["--no-check", "the first question"]);
+    person.sees("The first answer.");
+    person.sees("say what to do");
+    person.types("/model nowhere/nothing\r");
+    person.sees("no provider is called");
+    person.types("the second question\r");
+    person.sees("The second answer.");
+    person.sees("say what to do");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+    assert!(server.seen()[1].body.to_string().contains("The first answer."), "it is the same session");
+    assert_eq!(house.sessions().len(), 1);
+}
+
+#[test]
 fn a_session_that_goes_on_is_held_against_other_processes() {
     if !needs(&["setsid"]) {
         return;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::conversation::chat;
-use crate::support::{House, Person, Reply, Server, call, needs, needs_sandbox, polite_edit, say};
+use crate::support::{House, Output, Person, Reply, Server, call, needs, needs_sandbox, polite_edit, say};
 
 #[test]
 fn work_in_a_copy_is_landed_in_the_review_and_the_session_goes_on() {
@@ -197,6 +197,50 @@ fn work_that_another_process_adds_is_neither_landed_nor_dropped_unseen() {
     person.types("\x04");
     assert_eq!(person.ends().0, 0);
     assert!(house.project().join("notes.txt").exists());
+}
+
+#[test]
+fn a_message_for_a_session_that_another_process_has_taken_comes_back() {
+    if !needs(&["setsid"]) || !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([
+        call("edit_file", polite_edit()),
+        say("The greeting is polite now."),
+        call("run_command", json!({"command": "touch -f one"})),
+        say("There is a file."),
+    ]);
+    let mut first = chat(&server, &house, &["--isolate", "--no-check", "make it polite"]);
+    first.sees("this is in a copy");
+    // The session is closed for the review, and stays so until the next message.
+    first.types("/diff\r");
+    first.sees("1 file, 1 hunk");
+    // Pasted, so that it is drawn as one.
+    first.types("q\x1b[200~a draft\x1b[201~");
+    first.sees("a draft");
+    first.types("\x15");
+    let jm = server.command(&house, &["resume"], &[]).env("TERM", "xterm-256color");
+    let mut second = Person::start_at(jm.command(), 80, Output::Shown);
+    second.sees("make it polite");
+    second.types("\r");
+    second.sees("say what to do");
+    second.types("make a file\r");
+    second.sees("touch -f one");
+    second.sees(" details");
+    first.types("is it mine?\r");
+    first.sees("another process works on this session");
+    first.sees("› is it mine?");
+    second.types("y");
+    second.sees("There is a file.");
+    second.sees("say what to do");
+    second.types("\x04");
+    second.ends();
+    first.sees("the other process is done");
+    first.types("\x03\x04");
+    first.ends();
+    assert_eq!(house.sessions().len(), 1, "no other session was begun");
+    assert_eq!(server.seen().len(), 4);
 }
 
 #[test]
