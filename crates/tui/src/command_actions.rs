@@ -106,14 +106,13 @@ impl App {
             }
             JobResult::Sent { sent: Err(AgentError::InDoubt { .. }), .. } => {}
             JobResult::Withdrawn { queued, withdrawn: Ok(true) } => {
-                self.queued.retain(|one| one.id != queued.id);
-                self.composer.set_text(&queued.text);
+                self.restore_withdrawn_messages(&[queued]);
             }
             JobResult::Stopped { withdrawn } => self.restore_withdrawn_messages(&withdrawn),
             JobResult::Withdrawn { .. } => self.notice = Some("the session has read it already".to_owned()),
             JobResult::Sent { text, sent: Err(error) } => {
                 self.queued.retain(|queued| !text.starts_with(&queued.text));
-                self.composer.set_text(&text);
+                self.put_before_message(vec![text]);
                 self.show_note(Style::Bad, &format!("the message was not sent: {error}"));
             }
             JobResult::Compacted(shortened) => {
@@ -160,13 +159,20 @@ impl App {
     /// Puts messages that the session hasn't taken before the text that is being written.
     fn restore_withdrawn_messages(&mut self, withdrawn: &[QueuedText]) {
         self.queued.retain(|queued| !withdrawn.iter().any(|one| one.id == queued.id));
-        let own = Some(self.composer.expanded_text()).filter(|text| !text.trim().is_empty());
-        let texts: Vec<String> = withdrawn.iter().map(|queued| queued.text.clone()).chain(own).collect();
-        if !withdrawn.is_empty() {
+        self.put_before_message(withdrawn.iter().map(|queued| queued.text.clone()).collect());
+    }
+
+    /// Puts texts before the message that is being written.
+    fn put_before_message(&mut self, mut texts: Vec<String>) {
+        if !texts.is_empty() {
+            texts.extend(Some(self.composer.expanded_text()).filter(|text| !text.trim().is_empty()));
             self.composer.set_text(&texts.join("\n\n"));
         }
     }
+}
 
+/// Commands, and what they show.
+impl App {
     /// Runs a command of the person's in the sandbox.
     pub(crate) fn run_shell_command(&mut self, command: &str) {
         if command.is_empty() {

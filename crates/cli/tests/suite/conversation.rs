@@ -441,6 +441,32 @@ fn a_session_goes_on_after_a_model_that_nobody_knows() {
 }
 
 #[test]
+fn words_that_are_typed_while_a_message_comes_back_stay() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([
+        Step::Begin(say("A reply that never ends, whatever is waited for.")),
+        say("No.").into(),
+    ]);
+    let mut person = chat(&server, &house, &["say something"]);
+    server.wait_for(1);
+    person.sees("A reply");
+    person.types("a second thing\r");
+    person.sees("queued (Up takes it back): a second thing");
+    person.types("\x1b[Awith more words");
+    person.sees("› a second thing");
+    person.types("\r");
+    person.sees("queued (Up takes it back): a second thing");
+    person.types("\x1b");
+    person.sees("interrupted");
+    person.sees("with more words");
+    person.types("\x03\x04");
+    person.ends();
+}
+
+#[test]
 fn a_session_that_goes_on_is_held_against_other_processes() {
     if !needs(&["setsid"]) {
         return;
