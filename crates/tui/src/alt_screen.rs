@@ -39,6 +39,12 @@ impl AltScreen {
         LEAVE_SEQUENCE.to_owned()
     }
 
+    /// Returns the size of the terminal.
+    #[must_use]
+    pub(crate) fn size(&self) -> Size {
+        self.size
+    }
+
     /// Sets other colours. Everything is drawn anew.
     pub(crate) fn set_theme(&mut self, theme: Theme) {
         (self.theme, self.rows) = (theme, vec![None; self.size.rows]);

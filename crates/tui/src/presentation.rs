@@ -203,15 +203,14 @@ impl Presentation {
         now: Instant,
     ) -> io::Result<()> {
         (self.is_stale, self.drawn_at) = (false, now);
-        let size = self.size();
         let bytes = match &mut self.overlay {
             Some((alt, overlay)) => {
-                let (rows, cursor) = overlay.render(entries, size);
+                let (rows, cursor) = overlay.render(entries, alt.size());
                 alt.draw(&rows, cursor)
             }
             None => {
                 let finished = self.take_finished_rows(entries, |_| false);
-                let (live, cursor) = live(size);
+                let (live, cursor) = live(self.size());
                 self.screen.draw(&Frame { finished, live, cursor })
             }
         };
@@ -223,17 +222,17 @@ impl Presentation {
     /// # Errors
     /// The terminal is gone.
     pub(crate) fn resize(&mut self) -> io::Result<()> {
-        let size = terminal_size();
+        let (before, size) = (self.size(), terminal_size());
         self.is_stale = true;
-        if size == self.size() {
-            return Ok(());
-        }
         match &mut self.overlay {
             // What is on the other screen is drawn over when it is shown again.
             Some((alt, _)) => {
-                alt.resize(size);
+                if size != alt.size() {
+                    alt.resize(size);
+                }
                 Ok(())
             }
+            None if size == before => Ok(()),
             None => {
                 let bytes = self.screen.resize(size);
                 self.write(&bytes)

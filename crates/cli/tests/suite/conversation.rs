@@ -441,6 +441,27 @@ fn a_session_goes_on_after_a_model_that_nobody_knows() {
 }
 
 #[test]
+fn a_page_follows_the_size_of_the_terminal() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat(Vec::<Reply>::new());
+    let mut person = chat(&server, &house, &[]);
+    person.sees("say what to do");
+    person.types("?");
+    person.sees("q closes");
+    for rows in [20, 30, 26] {
+        person.resizes(rows);
+        person.sees("q closes");
+    }
+    person.types("q");
+    person.sees("say what to do");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+}
+
+#[test]
 fn words_that_are_typed_while_a_message_comes_back_stay() {
     if !needs(&["setsid"]) {
         return;

@@ -150,6 +150,19 @@ impl Person {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
+    /// Gives the terminal another number of rows.
+    pub fn resizes(&mut self, rows: u16) {
+        let mut size = rustix::termios::tcgetwinsize(&self.keyboard).unwrap();
+        size.ws_row = rows;
+        let mut screen = self.screen.0.lock().unwrap();
+        let columns = NonZero::new(size.ws_col).unwrap();
+        screen.shown.screen_mut().set_size(NonZero::new(rows).unwrap(), columns);
+        // What comes from here on is for the new size.
+        self.read = screen.text.len();
+        drop(screen);
+        rustix::termios::tcsetwinsize(&self.keyboard, size).unwrap();
+    }
+
     /// Asks the program at the terminal to end, as a shutdown does.
     pub fn terminates(&mut self) {
         let group = rustix::termios::tcgetpgrp(&self.keyboard).unwrap();
