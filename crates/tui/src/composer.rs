@@ -490,8 +490,8 @@ fn grapheme_width(character: &str) -> usize {
     }
 }
 
-/// Removes control characters, and makes all line ends the same.
-fn clean_paste(text: &str) -> String {
+/// Removes control characters from pasted text, and makes all line ends the same.
+pub(crate) fn clean_paste(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\t', "    ");
     text.chars().filter(|character| *character == '\n' || !character.is_control()).collect()
 }

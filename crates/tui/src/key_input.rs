@@ -46,7 +46,9 @@ impl App {
         let flow = match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.handle_key(key).await?,
             TerminalEvent::Paste(text) => {
-                if !self.attach_pasted_image(&text) {
+                let is_of_note =
+                    self.is_answering_question() && self.questions.paste_into_note(&text, Instant::now());
+                if !is_of_note && !self.attach_pasted_image(&text) {
                     self.composer.paste(&text);
                 }
                 self.offer_completions();

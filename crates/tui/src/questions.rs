@@ -12,6 +12,7 @@ use journeyman_terminal::{Style, StyledLine};
 
 use crate::blocks::wrap_lines;
 use crate::buffer::{Buffer, Motion};
+use crate::composer::clean_paste;
 
 /// Time after a question appears in which keys are no answer: they were meant for something else.
 const KEY_GRACE_TIME: Duration = Duration::from_millis(400);
@@ -183,6 +184,19 @@ impl Questions {
             _ => return QuestionEffect::Ignored,
         }
         QuestionEffect::Changed
+    }
+
+    /// Inserts pasted text into the note that is written, or begins an answer to the model's
+    /// question with it. Returns false if neither can be done.
+    pub(crate) fn paste_into_note(&mut self, text: &str, now: Instant) -> bool {
+        let is_heard = self.time_until_keys_accepted(now).is_none();
+        let request = self.queue.first().filter(|_| is_heard && self.shown.is_some());
+        if request.is_some_and(|request| request.model_question().is_some()) {
+            self.note.get_or_insert_default();
+        }
+        let Some(note) = &mut self.note else { return false };
+        note.insert(&clean_paste(text).trim_end().replace('\n', " "));
+        true
     }
 
     fn answer_shown(&mut self, reply: ApprovalReply) -> QuestionEffect {

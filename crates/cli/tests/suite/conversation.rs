@@ -488,6 +488,28 @@ fn words_that_are_typed_while_a_message_comes_back_stay() {
 }
 
 #[test]
+fn the_reason_of_a_refusal_may_be_pasted() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([call("run_command", json!({"command": "touch -f one"})), say("I see.")]);
+    let mut person = chat(&server, &house, &["--no-check", "make a file"]);
+    person.sees("touch -f one");
+    person.sees(" details");
+    person.types("n");
+    person.sees("Enter sends the no");
+    person.types("\x1b[200~use mktemp\ninstead\x1b[201~");
+    person.sees("no: use mktemp instead");
+    person.types("\r");
+    person.sees("I see.");
+    person.sees("say what to do");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+    assert!(server.seen()[1].newest().contains("denied by the user: use mktemp instead"));
+}
+
+#[test]
 fn a_session_that_goes_on_is_held_against_other_processes() {
     if !needs(&["setsid"]) {
         return;

@@ -94,3 +94,18 @@ fn a_question_of_the_models_is_answered_by_a_number_or_in_words() {
         assert_eq!(answered, expected, "{keys:?}");
     }
 }
+
+#[test]
+fn an_answer_to_the_models_question_may_be_pasted() {
+    let mut player = Player::new(80, 24);
+    player.play([started("go on"), question(&[])]);
+    let later = player.now + Duration::from_secs(1);
+    assert!(!player.questions.paste_into_note("early", player.now), "it was meant for something else");
+    assert!(player.questions.paste_into_note("\x1b[31m127.0.0.1:\r\n", later));
+    assert!(player.questions.paste_into_note("8080\n", later));
+    let answered = match player.questions.handle_key(KeyCode::Enter.into(), later) {
+        QuestionEffect::Answered(answered) => answered.answer,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(answered, PermissionAnswer::Answer { text: "[31m127.0.0.1:8080".to_owned() });
+}
