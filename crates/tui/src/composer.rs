@@ -123,8 +123,8 @@ impl Composer {
 
     /// Removes the text.
     pub(crate) fn clear(&mut self) {
+        // What was pasted stays until the message is sent: the text may be taken back.
         self.buffer.set_text("");
-        self.pastes.clear();
         (self.recalled, self.search) = (None, None);
     }
 
@@ -560,6 +560,19 @@ mod tests {
         composer.paste(&pasted);
         press(&mut composer, KeyCode::Backspace, KeyModifiers::NONE);
         assert_eq!(composer.text(), "", "it goes as one");
+    }
+
+    #[test]
+    fn a_folded_paste_that_was_cleared_comes_back_whole() {
+        let mut composer = Composer::default();
+        let pasted: String = (0..50).map(|line| format!("line {line}\n")).collect();
+        composer.paste(&pasted);
+        composer.clear();
+        composer.paste(&pasted.replace("line", "row"));
+        press(&mut composer, KeyCode::Char('_'), KeyModifiers::CONTROL);
+        press(&mut composer, KeyCode::Char('_'), KeyModifiers::CONTROL);
+        let sent = press(&mut composer, KeyCode::Enter, KeyModifiers::NONE);
+        assert_eq!(sent, ComposerEffect::Submitted(pasted));
     }
 
     #[test]
