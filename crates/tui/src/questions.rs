@@ -8,6 +8,7 @@ use journeyman_agent::PermissionAnswer;
 use journeyman_host::approvals::{AnsweredRequest, ApprovalQueue, ApprovalReply, ApprovalRequest, RuleScope};
 use journeyman_host::format::{preview, printable};
 use journeyman_protocol::{CallId, Envelope, Event};
+use journeyman_terminal::wrap::{char_width, text_width};
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::blocks::wrap_lines;
@@ -309,9 +310,11 @@ impl Questions {
         rows.extend(keys);
         let cursor = self.note.as_ref().map(|note| {
             let label = if request.model_question().is_some() { "  answer: " } else { "  no: " };
-            rows.push(StyledLine::new(Style::Warning, label).with_text(note.text()));
-            let before = journeyman_terminal::wrap::text_width(note.text_before_cursor());
-            (rows.len() - 1, (label.len() + before).min(width.saturating_sub(1)))
+            // The cursor needs a column of its own.
+            let before = last_columns(note.text_before_cursor(), width.saturating_sub(label.len() + 1));
+            let text = format!("{before}{}", note.text_after_cursor());
+            rows.push(StyledLine::new(Style::Warning, label).with_text(text));
+            (rows.len() - 1, (label.len() + text_width(before)).min(width.saturating_sub(1)))
         });
         (rows, cursor)
     }
@@ -342,6 +345,20 @@ impl Questions {
             line.with(Style::Strong, format!("  {key}")).with_text(format!(" {does}"))
         })
     }
+}
+
+/// Returns as much of the end of a text as fits into a width.
+fn last_columns(text: &str, width: usize) -> &str {
+    let mut room = width;
+    let fits = |(_, letter): &(usize, char)| match room.checked_sub(char_width(*letter)) {
+        Some(rest) => {
+            room = rest;
+            true
+        }
+        None => false,
+    };
+    let start = text.char_indices().rev().take_while(fits).last().map_or(text.len(), |(start, _)| start);
+    text.get(start..).unwrap_or_default()
 }
 
 fn labeled_line(style: Style, label: &str, text: &str) -> StyledLine {

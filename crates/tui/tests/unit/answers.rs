@@ -109,3 +109,19 @@ fn an_answer_to_the_models_question_may_be_pasted() {
     };
     assert_eq!(answered, PermissionAnswer::Answer { text: "[31m127.0.0.1:8080".to_owned() });
 }
+
+#[test]
+fn the_end_of_a_long_reason_is_seen_while_it_is_written() {
+    let mut player = Player::new(40, 24);
+    player.play([started("go on"), asked("c1", "rm -rf build", None)]);
+    player.wait();
+    player.press(KeyCode::Char('n'), crossterm::event::KeyModifiers::NONE);
+    for letter in "keep the 漢字 of the build, it takes hours to make them again".chars() {
+        player.press(KeyCode::Char(letter), crossterm::event::KeyModifiers::NONE);
+    }
+    let (rows, cursor) = player.questions.render(40, 20, player.now);
+    let (row, column) = cursor.unwrap();
+    let text = rows[row].to_text();
+    assert!(text.starts_with("  no: ") && text.ends_with("to make them again"), "{text}");
+    assert_eq!(column, journeyman_terminal::wrap::text_width(&text));
+}
