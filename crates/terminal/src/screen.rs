@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 
 use crate::markdown::{Block, BlockSplitter, MarkerDisplay, render_block};
-use crate::wrap::{char_width, cut_line, leading_spaces, line_width, text_width, wrap_line};
+use crate::wrap::{char_width, clean_line, cut_line, leading_spaces, line_width, text_width, wrap_line};
 use crate::{Paint, Style, StyledLine};
 
 /// The size of a terminal that doesn't say its own.
@@ -351,7 +351,8 @@ impl Screen {
     pub fn show_progress(&mut self, line: Option<&StyledLine>) {
         let can_show = self.capability.can_erase() && !self.is_mid_line;
         let Some(line) = line.filter(|_| can_show) else { return self.clear_progress() };
-        let cut = cut_line(line, (self.size)().text_columns().saturating_sub(1));
+        // It tells of commands and their output as they are.
+        let cut = cut_line(&clean_line(line), (self.size)().text_columns().saturating_sub(1));
         let text = self.paint().dim(&cut.to_text());
         if self.progress.as_ref().is_some_and(|(shown, _)| *shown == text) {
             return;
@@ -595,6 +596,14 @@ mod tests {
             screen.show_progress(None);
             assert_eq!(display.lines(), ["● run make", "more"]);
         }
+    }
+
+    #[test]
+    fn a_progress_line_commands_nothing() {
+        let display = Display::default();
+        let mut screen = display.screen(OutputKind::Plain, 40, 10);
+        screen.show_progress(Some(&line("$ ls \x1b]52;c;eA==\x07\u{9b}2J\ta\rb")));
+        assert_eq!(display.lines(), ["$ ls ]52;c;eA==2J    ab"]);
     }
 
     #[test]

@@ -60,6 +60,24 @@ pub fn wrap_entries(text: &str, columns: usize) -> String {
     text.lines().map(wrap).collect::<Vec<_>>().join("\n")
 }
 
+/// Returns a line without control characters. Those would move the cursor, such as tabs, or command
+/// the terminal, wherever they come from.
+#[must_use]
+pub fn clean_line(line: &StyledLine) -> StyledLine {
+    let mut clean = StyledLine::default();
+    for (style, text) in &line.spans {
+        for character in text.chars() {
+            match character {
+                '\t' => clean.push(*style, &" ".repeat(TAB_COLUMNS)),
+                '\n' => clean.push(*style, " "),
+                control if control.is_control() => {}
+                other => clean.push(*style, other.encode_utf8(&mut [0; 4])),
+            }
+        }
+    }
+    clean
+}
+
 /// Cuts a line to a width; a cut line ends in `…`.
 #[must_use]
 pub fn cut_line(line: &StyledLine, width: usize) -> StyledLine {

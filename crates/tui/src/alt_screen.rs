@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use journeyman_terminal::StyledLine;
-use journeyman_terminal::wrap::cut_line;
+use journeyman_terminal::wrap::{clean_line, cut_line};
 
 use crate::hyperlinks::{Linker, paint_row};
 use crate::screen::Size;
@@ -61,7 +61,8 @@ impl AltScreen {
     pub(crate) fn draw(&mut self, rows: &[StyledLine], cursor: Option<(usize, usize)>) -> String {
         let mut out = String::new();
         for (place, before) in self.rows.iter_mut().enumerate() {
-            let row = rows.get(place).map(|row| cut_line(row, self.size.columns)).unwrap_or_default();
+            let row = rows.get(place).map(clean_line).unwrap_or_default();
+            let row = cut_line(&row, self.size.columns);
             if before.as_ref() == Some(&row) {
                 continue;
             }

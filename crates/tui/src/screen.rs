@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use journeyman_terminal::wrap::{char_width, cut_line, line_width};
+use journeyman_terminal::wrap::{char_width, clean_line, cut_line, line_width};
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::hyperlinks::{Linker, RowLinks, paint_row};
@@ -92,7 +92,7 @@ impl Screen {
     /// Draws a frame. Returns the bytes for the terminal, none if nothing is different.
     #[must_use]
     pub(crate) fn draw(&mut self, frame: &Frame) -> String {
-        let cut = |row: &StyledLine| cut_line(row, self.size.columns);
+        let cut = |row: &StyledLine| cut_line(&clean_line(row), self.size.columns);
         let mut finished: Vec<StyledLine> = frame.finished.iter().map(cut).collect();
         let mut live: Vec<StyledLine> = frame.live.iter().map(cut).collect();
         // The rows above the terminal's first can't be reached: no frame may have more.

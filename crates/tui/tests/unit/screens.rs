@@ -9,7 +9,12 @@ use journeyman_protocol::{
     ErrorSeverity, Event, RunOutcome, Seq, StopReason, Termination, Todo, TodoStatus, Tokens, UnixMillis,
     Usage,
 };
+use journeyman_terminal::{Style, StyledLine};
 use serde_json::json;
+
+use crate::alt_screen::AltScreen;
+use crate::screen::{Frame, Reflow, Screen, Size};
+use crate::theme::{BackgroundBrightness, ColorDepth, Theme};
 
 use super::player::{
     Player, agent_finished, agent_started, asked, call_ended, call_started, checked, command, decided, done,
@@ -195,4 +200,17 @@ fn a_streamed_reply_costs_at_most_three_times_its_text() {
     player.play(streamed(&words, 32));
     let cost = player.written - before;
     assert!(cost <= 3 * words.len(), "{cost} bytes for {}", words.len());
+}
+
+#[test]
+fn no_row_commands_the_terminal() {
+    let theme = Theme::new(ColorDepth::None, BackgroundBrightness::Unknown);
+    let size = Size { columns: 20, rows: 6 };
+    let row = StyledLine::new(Style::Plain, "a\tb\x1b[2J\u{9b}31mc\nd\x07");
+    let expected = "a    b[2J31mc d";
+    let frame = Frame { finished: vec![row.clone()], live: vec![row.clone()], cursor: (0, 0) };
+    let drawn = Screen::new(theme, Reflow::Cuts, size).draw(&frame);
+    assert_eq!(drawn.matches(expected).count(), 2, "{drawn:?}");
+    let page = AltScreen::enter(theme, None, size).0.draw(&[row], None);
+    assert!(page.contains(expected), "{page:?}");
 }
