@@ -123,6 +123,12 @@ mod tests {
     }
 
     #[test]
+    fn references_to_characters_command_nothing() {
+        let source = "&#27;]0;title&#7; &#x9b;2J &#x202e;a &lt;b&gt; [c](http://d/&#27;e)";
+        assert_eq!(texts(source, 60), ["]0;title 2J a <b> c (http://d/e)"]);
+    }
+
+    #[test]
     fn a_link_definition_is_still_shown() {
         assert_eq!(texts("[a]: https://a.example", 40), ["[a]: https://a.example"]);
     }

@@ -234,10 +234,12 @@ impl InlineRenderer {
     }
 
     fn push_styled(&mut self, style: Style, text: &str) {
+        // A reference such as `&#27;` stands for a character that no cleaning has seen.
+        let text: String = text.chars().filter(|character| !is_hidden(*character)).collect();
         if let Some(link) = self.links.last_mut() {
-            link.text.push_str(text);
+            link.text.push_str(&text);
         }
-        self.line.push(style, text);
+        self.line.push(style, &text);
     }
 
     fn end_link(&mut self) {
@@ -288,6 +290,12 @@ impl InlineRenderer {
         whole.spans.extend(line.spans);
         whole
     }
+}
+
+/// Returns true for a character that commands the terminal or turns the direction of text.
+fn is_hidden(character: char) -> bool {
+    let turns = matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || character.is_control() && !matches!(character, '\n' | '\t')
 }
 
 fn heading_depth(level: HeadingLevel) -> usize {
