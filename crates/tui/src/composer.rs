@@ -14,7 +14,7 @@ use crate::vi::{ViEffect, ViKeys};
 const MAX_SHOWN_PASTE_LINES: usize = 8;
 /// Bytes of a paste above which it is folded.
 const MAX_SHOWN_PASTE_BYTES: usize = 1_000;
-/// Maximum images that are remembered.
+/// Maximum images that are remembered beside those of the message that is written.
 const MAX_IMAGES: usize = 16;
 /// The mark before the first row.
 const PROMPT: &str = "› ";
@@ -163,8 +163,10 @@ impl Composer {
         self.buffer.insert(&stand_in);
         self.buffer.insert(" ");
         self.images.retain(|(known, _)| *known != stand_in);
-        if self.images.len() >= MAX_IMAGES {
-            self.images.remove(0);
+        let text = self.buffer.text();
+        let oldest = self.images.iter().position(|(known, _)| !text.contains(known.as_str()));
+        if let Some(oldest) = oldest.filter(|_| self.images.len() >= MAX_IMAGES) {
+            self.images.remove(oldest);
         }
         self.images.push((stand_in, image));
     }
@@ -573,6 +575,21 @@ mod tests {
         press(&mut composer, KeyCode::Char('_'), KeyModifiers::CONTROL);
         let sent = press(&mut composer, KeyCode::Enter, KeyModifiers::NONE);
         assert_eq!(sent, ComposerEffect::Submitted(pasted));
+    }
+
+    #[test]
+    fn no_image_of_the_message_is_forgotten() {
+        let mut composer = Composer::default();
+        let image =
+            |number: usize| ImageData { media_type: "image/png".to_owned(), data: number.to_string() };
+        for number in 0..MAX_IMAGES {
+            composer.insert_image(&format!("[image {number}.png]"), image(number));
+        }
+        press(&mut composer, KeyCode::Enter, KeyModifiers::NONE);
+        let all = MAX_IMAGES + 3;
+        (0..all).for_each(|number| composer.insert_image(&format!("[image new{number}.png]"), image(number)));
+        assert_eq!(composer.images_in(composer.text()).len(), all);
+        assert_eq!(composer.images.len(), all, "those of the earlier message are");
     }
 
     #[test]
