@@ -113,7 +113,9 @@ fn revert_or_restore_hunk(
         review.taken_back.push(taken);
         return Ok("taken back; u gives it back");
     }
-    let Some(taken) = review.taken_back.pop() else { return Ok("nothing was taken back here") };
-    taken.reapply(workspace, session)?;
+    let Some(taken) = review.taken_back.last() else { return Ok("nothing was taken back here") };
+    taken.clone().reapply(workspace, session)?;
+    // One that can't be given back now may be later.
+    review.taken_back.pop();
     Ok("as it was before the newest x")
 }

@@ -362,6 +362,33 @@ fn a_hunk_is_taken_back_in_the_review_and_given_back() {
 }
 
 #[test]
+fn a_hunk_that_could_not_be_given_back_is_given_back_later() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([call("edit_file", polite_edit()), say("The greeting is polite now.")]);
+    let mut person = chat(&server, &house, &["--no-check", "make it polite"]);
+    person.sees("The greeting is polite now.");
+    person.sees("say what to do");
+    let polite = house.read("greet.sh");
+    person.types("/diff\r");
+    person.sees("1 file, 1 hunk");
+    person.types("x");
+    person.sees("taken back;");
+    let before = house.read("greet.sh");
+    house.write("greet.sh", "another file\n");
+    person.types("u");
+    person.sees("the file stays as it is");
+    house.write("greet.sh", &before);
+    person.types("u");
+    person.sees("as it was before the newest x");
+    assert_eq!(house.read("greet.sh"), polite);
+    person.types("q\x04");
+    assert_eq!(person.ends().0, 0);
+}
+
+#[test]
 fn a_session_of_another_process_is_watched_and_then_gone_on_with() {
     if !needs(&["setsid"]) {
         return;
