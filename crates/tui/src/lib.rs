@@ -75,6 +75,7 @@ mod plain_actions;
 mod preferences;
 mod presentation;
 mod questions;
+mod released_prompts;
 mod review;
 mod review_actions;
 mod screen;

@@ -96,9 +96,8 @@ impl ConversationSetup {
     ///
     /// # Errors
     /// [`HostError`] naming what is missing, such as a model.
-    pub(crate) async fn open_new(&self) -> Result<OpenSession, HostError> {
-        let prepared =
-            PreparedRun::new(&self.environment, &self.root, &self.options, None, Some(self.prompts))?;
+    pub(crate) async fn open_new(&self, prompts: &dyn Confirmations) -> Result<OpenSession, HostError> {
+        let prepared = PreparedRun::new(&self.environment, &self.root, &self.options, None, Some(prompts))?;
         // In a conversation a person looks on and can take everything back.
         let workplace = match prepared.settings.asked.isolate.or(prepared.settings.config.isolate) {
             Some(true) => WorkLocation::Copy,
@@ -129,12 +128,13 @@ impl ConversationSetup {
     pub(crate) async fn reopen(
         &mut self,
         id: &SessionId,
+        prompts: &dyn Confirmations,
         show: &mut dyn FnMut(&Envelope),
     ) -> Result<OpenSession, HostError> {
         let summary = find_resumable(&self.state, &self.environment, id.as_str(), None).await?;
         let state = Arc::clone(&self.state);
         let claim = SessionClaim::take(&state, &summary.id, LOCK_HOLDER).await?;
-        let opened = self.open_claimed(&summary, show).await;
+        let opened = self.open_claimed(&summary, prompts, show).await;
         // An open session holds itself, under the name of the claim.
         if opened.is_err() {
             claim.release().await;
@@ -145,17 +145,13 @@ impl ConversationSetup {
     async fn open_claimed(
         &mut self,
         summary: &journeyman_agent::store::SessionSummary,
+        prompts: &dyn Confirmations,
         show: &mut dyn FnMut(&Envelope),
     ) -> Result<OpenSession, HostError> {
         let resumption = Resumption::load(&self.environment, &self.state, summary, None).await?;
         let earlier = resumption.earlier.as_ref();
-        let prepared = PreparedRun::new(
-            &self.environment,
-            &resumption.root,
-            &self.options,
-            earlier,
-            Some(self.prompts),
-        )?;
+        let prepared =
+            PreparedRun::new(&self.environment, &resumption.root, &self.options, earlier, Some(prompts))?;
         let mut delivery_options = self.delivery.clone();
         if !resumption.has_copy && delivery_options.isolate.is_none() {
             delivery_options.isolate = Some(false);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use journeyman_agent::isolation::hand_over_copy;
-use journeyman_agent::protocol::SessionId;
+use journeyman_agent::protocol::{Envelope, SessionId};
 use journeyman_agent::store::SessionSummary;
 use journeyman_agent::workspace::{CheckpointId, ListOptions, UndoTarget, WorkspaceError};
 use journeyman_host::copy_review::CopyReview;
@@ -25,6 +25,7 @@ use crate::open_session::ClosedSession;
 use crate::picker::{Picker, PickerItem};
 use crate::presentation::{Overlay, PickerPurpose};
 use crate::questions::Questions;
+use crate::released_prompts::ReleasedPrompts;
 use crate::status_command::run_status_command;
 use crate::status_facts::VerificationState;
 
@@ -90,7 +91,9 @@ impl App {
     async fn try_open_new_session(&mut self) -> Result<(), HostError> {
         let left = self.leave_session().await;
         self.reset_conversation(Conversation::new(Instant::now()));
-        let opened = self.setup.open_new().await.map(|open| self.adopt_session(open));
+        let prompts = ReleasedPrompts::new(self.setup.prompts, &mut self.presentation, &mut self.keys);
+        let opened = self.setup.open_new(&prompts).await;
+        let opened = opened.map(|open| self.adopt_session(open));
         left.iter().for_each(|text| self.show_note(Style::Warning, text));
         opened
     }
@@ -112,7 +115,9 @@ impl App {
         };
         self.close_session().await;
         let (mut conversation, started) = (Conversation::new(Instant::now()), Instant::now());
-        let opened = self.setup.reopen(id, &mut |envelope| conversation.apply(envelope, started)).await;
+        let prompts = ReleasedPrompts::new(self.setup.prompts, &mut self.presentation, &mut self.keys);
+        let mut show = |envelope: &Envelope| conversation.apply(envelope, started);
+        let opened = self.setup.reopen(id, &prompts, &mut show).await;
         let opened = match opened {
             Ok(open) => {
                 self.show_recalled(conversation, recall);

@@ -136,6 +136,26 @@ fn escape_stops_shortening_a_session_that_rests() {
 }
 
 #[test]
+fn trust_is_asked_for_on_the_terminal_as_it_was() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    house.write(".journeyman/config.toml", "checks = [\"true\"]\n");
+    let server = Server::chat([say("Done.")]);
+    let mut person = chat(&server, &house, &["look around"]);
+    person.sees("trust it?");
+    // Where keys are read one by one, Enter would end no line.
+    person.types("y\r");
+    person.sees("Done.");
+    person.sees("say what to do");
+    person.types("\x04");
+    let (code, bytes) = person.ends();
+    assert_eq!(code, 0, "{bytes}");
+    assert_eq!(count(&shown(&bytes), "Have you read it and trust it? [y/N] y"), 1, "{bytes:?}");
+}
+
+#[test]
 fn a_session_goes_on_from_the_list() {
     if !needs(&["setsid"]) {
         return;
