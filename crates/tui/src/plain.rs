@@ -16,7 +16,10 @@ const MAX_INPUT_LINE_BYTES: u64 = 4 << 20;
 
 /// The lines that come in, and what was written last.
 pub(crate) struct PlainMode {
+    requests: std::sync::mpsc::Sender<()>,
     lines: mpsc::Receiver<String>,
+    /// True while a line is waited for.
+    is_reading: bool,
     /// True if a person types at a terminal.
     pub(crate) is_terminal: bool,
     /// True if no further line comes.
@@ -38,14 +41,15 @@ pub(crate) struct PlainMode {
 }
 
 impl PlainMode {
-    /// Begins to read lines.
+    /// Makes the mode. A line is read when it is waited for: others may read the terminal between,
+    /// such as the question for trust.
     pub(crate) fn new() -> Self {
-        // One line waits here at most, so that the rest of a pipe stays where it is.
+        let (requests, requested) = std::sync::mpsc::channel();
         let (sender, lines) = mpsc::channel(1);
         // A read can't be cancelled. The thread ends with the process, or with the input.
         std::thread::spawn(move || {
             let mut input = io::stdin().lock();
-            loop {
+            while requested.recv().is_ok() {
                 let mut line = Vec::new();
                 let read =
                     io::Read::by_ref(&mut input).take(MAX_INPUT_LINE_BYTES).read_until(b'\n', &mut line);
@@ -56,7 +60,9 @@ impl PlainMode {
             }
         });
         Self {
+            requests,
             lines,
+            is_reading: false,
             is_terminal: io::stdin().is_terminal() && io::stdout().is_terminal(),
             has_ended: false,
             unfinished: String::new(),
@@ -71,10 +77,16 @@ impl PlainMode {
 
     /// Waits for the next line; `None` at the end of the input. Cancel-safe.
     pub(crate) async fn next_line(&mut self, is_busy: bool) -> Option<String> {
-        match self.has_ended || is_busy && !self.is_terminal {
-            true => std::future::pending().await,
-            false => self.lines.recv().await,
+        if self.has_ended || is_busy && !self.is_terminal {
+            return std::future::pending().await;
         }
+        if !std::mem::replace(&mut self.is_reading, true) {
+            // A reader that has ended closes the channel of lines too.
+            self.requests.send(()).ok();
+        }
+        let line = self.lines.recv().await;
+        self.is_reading = false;
+        line
     }
 }
 

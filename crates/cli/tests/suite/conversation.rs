@@ -156,6 +156,26 @@ fn trust_is_asked_for_on_the_terminal_as_it_was() {
 }
 
 #[test]
+fn the_answer_about_trust_is_no_line_of_the_conversation() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    house.write(".journeyman/config.toml", "checks = [\"true\"]\n");
+    let server = Server::chat([say("Done.")]);
+    let jm = server.command(&house, &["chat"], &[]).env("TERM", "dumb");
+    let mut person = Person::start_at(jm.command(), 80, Output::Shown);
+    person.sees("trust it?");
+    person.types("y\n");
+    person.sees("> ");
+    person.types("look around\n");
+    person.sees("Done.");
+    person.types("/quit\n");
+    assert_eq!(person.ends().0, 0);
+    assert!(server.seen()[0].newest().contains("look around"));
+}
+
+#[test]
 fn a_session_goes_on_from_the_list() {
     if !needs(&["setsid"]) {
         return;
