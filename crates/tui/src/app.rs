@@ -172,6 +172,8 @@ pub(crate) struct App {
     pub(crate) copy_review: Option<CopyReview>,
     /// Stops what is being done to the copy, while it is.
     pub(crate) landing: Option<CancellationToken>,
+    /// The number of the person's commands that run, and what stops them.
+    pub(crate) running_commands: (usize, CancellationToken),
     /// True while the session shortens its conversation.
     pub(crate) is_compacting: bool,
     /// The person's settings.
@@ -220,6 +222,7 @@ impl App {
             closed_session: None,
             copy_review: None,
             landing: None,
+            running_commands: (0, CancellationToken::new()),
             is_compacting: false,
             preferences,
             plain,

@@ -15,7 +15,6 @@ use journeyman_host::undo::{UndoResult, redo, undo_session};
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{Mode, group_digits};
 use journeyman_terminal::{Style, StyledLine};
-use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobResult, LoopFlow, QueuedText, open_event_stream};
 use crate::blocks::{Block, BlockEntry};
@@ -121,11 +120,12 @@ impl App {
                     self.show_note(Style::Warning, &error.to_string());
                 }
             }
-            JobResult::CommandRan { command, output: Ok((output, code)) } => {
-                self.attach_output(&command, &output, code)
-            }
-            JobResult::CommandRan { command, output: Err(error) } => {
-                self.show_note(Style::Bad, &format!("$ {command} didn't run: {error}"));
+            JobResult::CommandRan { command, output } => {
+                self.running_commands.0 = self.running_commands.0.saturating_sub(1);
+                match output {
+                    Ok((output, code)) => self.attach_output(&command, &output, code),
+                    Err(error) => self.show_note(Style::Bad, &format!("$ {command} didn't run: {error}")),
+                }
             }
             JobResult::FilesListed(files, symbols, sessions) => {
                 (self.files, self.symbols, self.sessions) = (Some(files), symbols, sessions);
@@ -198,10 +198,12 @@ impl App {
         };
         let (environment, state) = (self.setup.environment.clone(), std::sync::Arc::clone(&self.setup.state));
         let command = command.to_owned();
+        self.running_commands.0 += 1;
+        let stop = self.running_commands.1.clone();
         self.jobs.push(Box::pin(async move {
             let output = async {
                 let open = CommandRequest::new(&environment, options)?.open(&state)?;
-                let report = open.run(&CancellationToken::new(), async |_| Ok(())).await?;
+                let report = open.run(&stop, async |_| Ok(())).await?;
                 if let Some(error) = report.error() {
                     return Err(HostError::failed(error));
                 }
@@ -210,7 +212,7 @@ impl App {
             let output = output.await;
             JobResult::CommandRan { command, output }
         }));
-        self.notice = Some("the command runs…".to_owned());
+        self.notice = Some("the command runs… · Esc stops".to_owned());
     }
 
     /// Obeys a command.

@@ -144,12 +144,20 @@ impl App {
         Ok(())
     }
 
-    /// Returns true while the session does something that can be stopped.
+    /// Returns true while something is done that can be stopped.
     pub(crate) fn can_interrupt(&self) -> bool {
+        self.is_session_busy() || self.running_commands.0 > 0
+    }
+
+    fn is_session_busy(&self) -> bool {
         self.conversation.is_working() || self.is_compacting
     }
 
     pub(crate) fn interrupt(&mut self) {
+        if !self.is_session_busy() {
+            self.notice = Some("stopping…".to_owned());
+            return std::mem::take(&mut self.running_commands.1).cancel();
+        }
         if self.refuse_if_watched() {
             return;
         }

@@ -156,6 +156,27 @@ fn trust_is_asked_for_on_the_terminal_as_it_was() {
 }
 
 #[test]
+fn escape_stops_a_command_of_the_persons() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat(Vec::<Reply>::new());
+    let mut person = chat(&server, &house, &[]);
+    person.sees("say what to do");
+    person.types("!echo some output; touch begun; sleep 1000\r");
+    person.sees("the command runs");
+    while !house.project().join("begun").exists() {
+        std::thread::yield_now();
+    }
+    person.types("\x1b");
+    person.sees("exit code 130");
+    person.sees("    some output");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+}
+
+#[test]
 fn the_answer_about_trust_is_no_line_of_the_conversation() {
     if !needs(&["setsid"]) {
         return;
