@@ -115,11 +115,16 @@ impl App {
         (plain.is_prompted, plain.notice) = (false, None);
         let Some(line) = line else {
             plain.has_ended = true;
+            let rest = std::mem::take(&mut plain.unfinished);
             let nobody = PermissionAnswer::NoAnswer { reason: "the input has ended".to_owned() };
             while let Some(answered) = self.questions.answer_first(nobody.clone()) {
                 self.send_answer(answered);
             }
-            return Ok(LoopFlow::Continue);
+            // Nothing follows the line that would go on.
+            return match rest.trim_end() {
+                "" => Ok(LoopFlow::Continue),
+                rest => self.submit(rest.to_owned()).await,
+            };
         };
         if let Some(head) = line.strip_suffix('\\') {
             plain.unfinished.push_str(head);

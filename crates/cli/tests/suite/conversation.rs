@@ -177,6 +177,15 @@ fn escape_stops_a_command_of_the_persons() {
 }
 
 #[test]
+fn the_last_line_of_a_pipe_is_sent_although_it_would_go_on() {
+    let house = House::with_greeter();
+    let server = Server::chat([say("I see.")]);
+    let jm = server.command(&house, &["chat"], &["--no-check"]);
+    jm.input("what is in\\\nC:\\").run().expect(0).prints(&["I see."]);
+    assert!(server.seen()[0].newest().contains("what is in\nC:"), "{}", server.seen()[0].newest());
+}
+
+#[test]
 fn the_answer_about_trust_is_no_line_of_the_conversation() {
     if !needs(&["setsid"]) {
         return;
