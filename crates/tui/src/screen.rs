@@ -199,10 +199,13 @@ impl Screen {
             return String::new();
         }
         let narrower = size.columns < before.columns && self.reflow == Reflow::Wraps;
-        let rows_of =
-            |columns: usize| if narrower { columns.div_ceil(size.columns.max(1)).max(1) } else { 1 };
-        let above: usize = self.rows.iter().take(self.cursor.0).map(|row| rows_of(line_width(row))).sum();
-        let within = if narrower { self.cursor.1 / size.columns.max(1) } else { 0 };
+        let rows_before = |row: &StyledLine, column| wrapped_row_of(row, column, size.columns);
+        let (mut above, mut within) = (self.cursor.0, 0);
+        if narrower {
+            let whole = self.rows.iter().take(self.cursor.0);
+            above += whole.map(|row| rows_before(row, line_width(row).saturating_sub(1))).sum::<usize>();
+            within = self.rows.get(self.cursor.0).map_or(0, |row| rows_before(row, self.cursor.1));
+        }
         // A terminal keeps the cursor's row on the screen: no more rows than that are above it.
         let up = (above + within).min(size.rows.saturating_sub(1));
         self.clear_from(up)
@@ -278,6 +281,24 @@ impl Pen {
         }
         paint_row(self.theme, row, from, &links, &mut self.out);
     }
+}
+
+/// Returns the number of rows above a column of a row that a terminal has wrapped at a width. A
+/// character of two columns isn't split.
+fn wrapped_row_of(row: &StyledLine, column: usize, width: usize) -> usize {
+    let (mut rows, mut passed, mut at) = (0, 0, 0);
+    for (_, character) in styled_chars(row) {
+        let columns = char_width(character);
+        if at + columns > width {
+            (rows, at) = (rows + 1, 0);
+        }
+        if passed + columns > column {
+            return rows;
+        }
+        (passed, at) = (passed + columns, at + columns);
+    }
+    // Behind the text there is a cell for each column.
+    rows + (at + column - passed) / width.max(1)
 }
 
 /// Returns true if all terminals agree about the columns of a row. They don't about characters

@@ -1,5 +1,10 @@
 //! A terminal that changes its size: nothing of the live area stays where it was.
 
+use journeyman_terminal::{Style, StyledLine};
+
+use crate::screen::{Frame, Reflow, Screen, Size};
+use crate::theme::{BackgroundBrightness, ColorDepth, Theme};
+
 use super::player::{Player, command, started, streamed};
 
 /// The words that stand in the composer, and nowhere else.
@@ -33,4 +38,24 @@ fn a_higher_terminal_loses_nothing() {
     let finished = player.finished.clone();
     assert_eq!(player.all_rows()[..finished.len()], finished);
     assert_eq!(composers(&mut player), 1);
+}
+
+#[test]
+fn a_wide_character_is_wrapped_whole() {
+    let theme = Theme::new(ColorDepth::None, BackgroundBrightness::Unknown);
+    let line = |text: String| StyledLine::new(Style::Plain, text);
+    for (text, columns, up) in [
+        // 39 characters of two columns, of which 19 fit into 39 columns.
+        ("漢".repeat(39), 39, "\x1b[3A"),
+        ("漢".repeat(39), 40, "\x1b[2A"),
+        ("a".repeat(78), 39, "\x1b[2A"),
+        ("a".repeat(79), 39, "\x1b[3A"),
+        (String::new(), 39, "\x1b[1A"),
+    ] {
+        let mut screen = Screen::new(theme, Reflow::Wraps, Size { columns: 80, rows: 24 });
+        let live = vec![line(text.clone()), line("› ".to_owned())];
+        let _drawn = screen.draw(&Frame { finished: Vec::new(), live, cursor: (1, 2) });
+        let erased = screen.resize(Size { columns, rows: 24 });
+        assert_eq!(erased, format!("\r{up}\x1b[J"), "{text} {columns}");
+    }
 }
