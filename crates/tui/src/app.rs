@@ -462,6 +462,9 @@ impl App {
         self.notify_person(&envelope.event);
         self.conversation.apply(envelope, now);
         self.questions.handle_event(envelope, now);
+        if let Some(note) = self.questions.take_abandoned_note() {
+            self.put_before_message(vec![note]);
+        }
         while let Some(refused) = self.questions.refuse_unreadable() {
             self.send_answer(refused);
         }

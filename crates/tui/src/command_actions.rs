@@ -163,7 +163,7 @@ impl App {
     }
 
     /// Puts texts before the message that is being written.
-    fn put_before_message(&mut self, mut texts: Vec<String>) {
+    pub(crate) fn put_before_message(&mut self, mut texts: Vec<String>) {
         if !texts.is_empty() {
             texts.extend(Some(self.composer.expanded_text()).filter(|text| !text.trim().is_empty()));
             self.composer.set_text(&texts.join("\n\n"));

@@ -52,6 +52,8 @@ pub(crate) struct Questions {
     shown: Option<(CallId, Instant)>,
     /// The note of a refusal or the answer to a question of the model's, while it is written.
     note: Option<Buffer>,
+    /// The note for a question that was settled while it was written.
+    abandoned_note: Option<String>,
 }
 
 impl Questions {
@@ -82,8 +84,14 @@ impl Questions {
         let first = self.queue.first().map(|request| request.call.clone());
         if first.as_ref() != self.shown.as_ref().map(|(call, _)| call) {
             self.shown = first.map(|call| (call, now));
-            self.note = None;
+            let written = self.note.take().map(|mut note| note.take_text());
+            self.abandoned_note = written.filter(|text| !text.trim().is_empty());
         }
+    }
+
+    /// Removes and returns the note for a question that was settled while it was written.
+    pub(crate) fn take_abandoned_note(&mut self) -> Option<String> {
+        self.abandoned_note.take()
     }
 
     /// Returns the answer to a call that is too long for anybody to read, which is refused.

@@ -8,7 +8,7 @@ use journeyman_protocol::Event;
 use journeyman_terminal::StyledLine;
 use serde_json::json;
 
-use super::player::{Player, asked, started};
+use super::player::{Player, asked, decided, started};
 use crate::questions::QuestionEffect;
 
 /// Answers the question about a command by a line. Returns the answer as text.
@@ -124,4 +124,22 @@ fn the_end_of_a_long_reason_is_seen_while_it_is_written() {
     let text = rows[row].to_text();
     assert!(text.starts_with("  no: ") && text.ends_with("to make them again"), "{text}");
     assert_eq!(column, journeyman_terminal::wrap::text_width(&text));
+}
+
+#[test]
+fn a_note_for_a_question_that_is_settled_meanwhile_is_kept() {
+    let none = crossterm::event::KeyModifiers::NONE;
+    for (keys, expected) in [("nkeep it", Some("keep it")), ("n", None), ("", None)] {
+        let mut player = Player::new(80, 24);
+        player.play([started("go on"), asked("c1", "rm -rf build", None)]);
+        keys.chars().for_each(|letter| player.press(KeyCode::Char(letter), none));
+        player.play([decided("c1", false)]);
+        assert_eq!(player.questions.take_abandoned_note().as_deref(), expected, "{keys}");
+    }
+    let mut player = Player::new(80, 24);
+    player.play([started("go on"), asked("c1", "rm -rf build", None)]);
+    "nkeep it".chars().for_each(|letter| player.press(KeyCode::Char(letter), none));
+    player.press(KeyCode::Enter, none);
+    player.play([decided("c1", false)]);
+    assert_eq!(player.questions.take_abandoned_note(), None, "it was sent");
 }
