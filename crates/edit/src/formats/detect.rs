@@ -182,15 +182,7 @@ fn begins_fenced_edit(line: &str, reply: &str, fence: &ReplyLine<'_>) -> bool {
 
 /// Returns true if the tag on this line begins a block and isn't a word about one.
 fn begins_edit(reply: &str, start: usize, text: &str) -> bool {
-    text.match_indices("<edit").any(|(at, _)| {
-        tags::parse_opening_tag(reply, start + at, "edit").is_some_and(|tag| {
-            let next = tags::skip_blanks(reply, tag.end);
-            let rest = reply.get(next..).unwrap_or_default();
-            ["<file", "<search", "<replace", "<delete", "<rename", "<description"]
-                .iter()
-                .any(|t| rest.starts_with(t))
-        })
-    })
+    text.match_indices("<edit").any(|(at, _)| tags::begins_edit_block(reply, start + at))
 }
 
 /// The format that a line begins, if only one has such a line.

@@ -21,7 +21,7 @@ pub(crate) fn read(reply: &str, at: usize) -> Option<ReadBlock> {
     if rest.is_empty() || "<file>".starts_with(rest) {
         return Some(ReadBlock::Fault(BlockFault::incomplete(None, "</edit>")));
     }
-    if !EDIT_BLOCK_TAGS.iter().any(|name| tags::parse_opening_tag(reply, first, name).is_some()) {
+    if !tags::begins_edit_block(reply, at) {
         return None;
     }
     let attributes = reply.get(at + "<edit".len()..tag.end - ">".len()).unwrap_or_default();

@@ -2,9 +2,14 @@
 
 use std::ops::Range;
 
+use crate::formats::ReplyLines;
+
 /// The tags that stand in an `<edit>` block.
 pub(crate) const EDIT_BLOCK_TAGS: [&str; 6] =
     ["file", "search", "replace", "delete", "rename", "description"];
+
+/// Maximum number of lines before a block's first tag that belong to no tag of it.
+const MAX_STRANGE_LINES: usize = 5;
 
 /// An opening tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,12 +129,26 @@ pub(crate) fn closing_tags<'a>(
     })
 }
 
-/// Returns true if an `<edit>` block, not just the word, begins at `at`.
+/// Returns true if an `<edit>` block, not just the word, begins at `at`: one of its tags follows, or
+/// begins one of the next lines where nothing else stands on the line of the `<edit>`.
 pub(crate) fn begins_edit_block(text: &str, at: usize) -> bool {
-    parse_opening_tag(text, at, "edit").is_some_and(|tag| {
-        let next = skip_blanks(text, tag.end);
-        !tag.closed && EDIT_BLOCK_TAGS.iter().any(|name| parse_opening_tag(text, next, name).is_some())
-    })
+    let Some(tag) = parse_opening_tag(text, at, "edit").filter(|tag| !tag.closed) else { return false };
+    let is_known = |at: usize| EDIT_BLOCK_TAGS.iter().any(|name| parse_opening_tag(text, at, name).is_some());
+    if is_known(skip_blanks(text, tag.end)) {
+        return true;
+    }
+    let before = text.get(..at).unwrap_or_default().trim_end_matches([' ', '\t']);
+    let mut rows = ReplyLines::new(text.get(tag.end..).unwrap_or_default());
+    let begins_line = before.is_empty() || before.ends_with('\n');
+    if !begins_line || !rows.next().is_some_and(|row| row.text.trim().is_empty()) {
+        return false;
+    }
+    let starts = rows.take(MAX_STRANGE_LINES).map(|row| skip_blanks(text, tag.end + row.start));
+    let is_other = |at: &usize| {
+        let rest = text.get(*at..).unwrap_or_default();
+        !rest.starts_with("<edit") && !rest.starts_with("</edit")
+    };
+    starts.take_while(is_other).any(is_known)
 }
 
 #[cfg(test)]

@@ -269,3 +269,18 @@ fn edits_are_gathered_by_file() {
         .collect();
     assert_eq!(files, [("x".to_owned(), 3), ("y".to_owned(), 1), ("x".to_owned(), 1)]);
 }
+
+#[test]
+fn a_block_with_a_strange_beginning_is_no_content_of_the_one_before() {
+    let block =
+        |file: &str| format!("<edit>\n{file}\n<search>\nx\n</search>\n<replace>\ny\n</replace>\n</edit>\n");
+    for file in ["<path>b</path>", "<reason>\nwhy\n</reason>\n<file>b</file>", "File: b", "`b`"] {
+        for reply in [block("<file>a</file>") + &block(file), block(file) + &block("<file>a</file>")] {
+            let blocks = parse_blocks(&reply);
+            assert_eq!(blocks.edits.len(), 1, "{reply}");
+            assert_eq!(blocks.edits[0].ops, [change("x", "y")], "{reply}");
+            assert_eq!(blocks.problems.len(), 1, "{reply}");
+            assert_eq!(blocks.prose, "", "{reply}");
+        }
+    }
+}
