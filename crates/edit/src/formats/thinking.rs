@@ -32,6 +32,7 @@ pub fn blank_thinking(text: &str) -> Cow<'_, str> {
             continue;
         }
         let line = row.text.trim();
+        within.track_hunk(row.text);
         let outside = within.is_outside();
         within.track_line(line);
         if !outside {
@@ -80,18 +81,24 @@ fn ends_thinking(line: &str) -> bool {
     name.is_some_and(|(_, name)| TAGS.contains(&name))
 }
 
-/// The fence, block or patch that a line stands in.
+/// The fence, block, patch or hunk that a line stands in.
 #[derive(Default)]
 struct EnclosingContext {
     fence: Option<u8>,
     in_block: bool,
     in_patch: bool,
     in_edit: bool,
+    in_hunk: bool,
 }
 
 impl EnclosingContext {
     fn is_outside(&self) -> bool {
-        self.fence.is_none() && !self.in_block && !self.in_patch && !self.in_edit
+        self.fence.is_none() && !self.in_block && !self.in_patch && !self.in_edit && !self.in_hunk
+    }
+
+    /// A hunk goes from its header to the first line without a prefix.
+    fn track_hunk(&mut self, line: &str) {
+        self.in_hunk = line.starts_with("@@") || (self.in_hunk && line.starts_with([' ', '+', '-', '\\']));
     }
 
     fn track_line(&mut self, line: &str) {
@@ -105,7 +112,8 @@ impl EnclosingContext {
                 }
             }
             Some(b'<') => {
-                self.in_edit = (self.in_edit || line.starts_with("<edit>")) && !line.ends_with("</edit>");
+                let begins = line.starts_with("<edit>") || (line.starts_with("<edit ") && line.contains('='));
+                self.in_edit = (self.in_edit || begins) && !line.ends_with("</edit>");
                 self.track_mark(line);
             }
             Some(b'-' | b'>' | b'+') => self.track_mark(line),

@@ -144,3 +144,27 @@ fn a_blank_line_after_inserted_lines_is_no_line_twice() {
     let text = CALC.replace("a - b\n", "a - b\n\n\ndef neg(a):\n    return -a\n\n");
     assert_eq!(written(block), [made("src/calc.py", &text)]);
 }
+
+#[test]
+fn thinking_tags_in_edits_of_other_notations_are_content() {
+    let files = || -> BTreeMap<RelPath, String> {
+        [("a.txt", "x\n"), ("p.txt", "one\ntwo\n"), ("z.txt", "z\n")]
+            .into_iter()
+            .map(|(path, text)| (RelPath::parse(path).unwrap(), text.to_owned()))
+            .collect()
+    };
+    let block = "<edit path=\"p.txt\">\n<search>\none\n</search>\n<replace>\none\n<think>\nhm\n</think>\n</replace>\n</edit>\n";
+    let plan = journeyman_edit::plan(block, &ApplyOptions::default(), &files());
+    assert_eq!(plan.changes[0].after.as_deref(), Some("one\n<think>\nhm\n</think>\ntwo\n"));
+    let diff = |path: &str, hunk: &str| format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n{hunk}");
+    let reply =
+        [diff("a.txt", "-x\n+X\n"), diff("p.txt", " one\n+hm</think>\n two\n"), diff("z.txt", "-z\n+Z\n")];
+    let plan = journeyman_edit::plan(&reply.concat(), &ApplyOptions::default(), &files());
+    let written: Vec<_> =
+        plan.changes_to_write().iter().map(|change| change.after.clone().unwrap()).collect();
+    assert_eq!(written, ["X\n", "one\nhm</think>\ntwo\n", "Z\n"], "{:?}", plan.failed);
+    // Prose in a list is no hunk.
+    let thought = format!("- maybe\n- so it is.</think>\n{}", diff("a.txt", "-x\n+X\n"));
+    let plan = journeyman_edit::plan(&thought, &ApplyOptions::default(), &files());
+    assert_eq!((plan.changes.len(), plan.prose.trim()), (1, ""));
+}
