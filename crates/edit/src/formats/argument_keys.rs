@@ -65,6 +65,14 @@ const FILE_WORDS: [&str; 6] = ["path", "file", "filename", "filepath", "uri", "d
 const TEXT_WORDS: [&str; 12] =
     ["text", "string", "str", "content", "contents", "code", "block", "snippet", "lines", "to", "for", "the"];
 const FILE_KEY_WORDS: [&str; 8] = ["target", "edit", "to", "the", "name", "relative", "absolute", "full"];
+/// Words of keys that say which part of a file is meant.
+const PART_WORDS: [&str; 9] =
+    ["line", "lines", "range", "start", "end", "offset", "position", "anchor", "index"];
+/// Words that say that a content comes to a file, and the modes of opening it that do.
+const ADDING_WORDS: [&str; 4] = ["append", "appending", "prepend", "prepending"];
+const ADDING_MODES: [&str; 4] = ["a", "a+", "ab", "at"];
+/// Keys under which a call says what to do.
+pub(super) const COMMAND_KEYS: [&str; 4] = ["command", "operation", "type", "mode"];
 /// A text of at least so many bytes that is in a file was taken from it, whatever its key says.
 const MIN_QUOTED_BYTES: usize = 20;
 /// Maximum number of keys whose texts are looked for in the file.
@@ -220,6 +228,36 @@ pub(super) fn find_quoting_key<'v>(object: &'v Map<String, Value>, file: &str) -
             && memchr::memmem::find(file.as_bytes(), text.as_bytes()).is_some()
     });
     quoting.next().map(|(key, _)| key.as_str())
+}
+
+/// Returns a key with a value that is for a part of a file: a text of it, or a place in it.
+pub(super) fn find_part_key(object: &Map<String, Value>) -> Option<&str> {
+    let is_given = |value: &Value| !value.is_null() && value.as_str() != Some("");
+    let is_text = |key: &str| {
+        [&OLD_TEXT_KEYS[..], &NEW_TEXT_KEYS, &CONTENT_KEYS].iter().any(|keys| keys.contains(&key))
+    };
+    let is_part =
+        |word: &String| PART_WORDS.contains(&word.as_str()) || SEARCHED_WORDS.contains(&word.as_str());
+    let mut parts = object.iter().filter(|(key, value)| {
+        is_given(value)
+            && !PATH_KEYS.contains(&key.as_str())
+            && (is_text(key) || key_words(key).iter().any(is_part))
+    });
+    parts.next().map(|(key, _)| key.as_str())
+}
+
+/// Returns a key that says that a content is put before or after what a file has.
+pub(super) fn find_adding_key(object: &Map<String, Value>) -> Option<&str> {
+    let adds = |words: &str| key_words(words).iter().any(|word| ADDING_WORDS.contains(&word.as_str()));
+    let mut keys = object.iter().filter(|(key, value)| match value {
+        Value::String(text) if COMMAND_KEYS.contains(&key.as_str()) => {
+            adds(text) || ADDING_MODES.contains(&text.as_str())
+        }
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => adds(key) && !text.eq_ignore_ascii_case("false"),
+        _ => adds(key),
+    });
+    keys.next().map(|(key, _)| key.as_str())
 }
 
 /// Returns the words of a key in camelCase or snake_case, in small letters.

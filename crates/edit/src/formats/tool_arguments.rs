@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::argument_keys::{
-    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, counts_all, find_quoting_key,
-    has_tool_argument_keys, keys_where, read_new_text, read_paired_keys, read_path, read_searched_text,
-    replace_all_keys,
+    COMMAND_KEYS, CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, counts_all, find_adding_key,
+    find_part_key, find_quoting_key, has_tool_argument_keys, keys_where, read_new_text, read_paired_keys,
+    read_path, read_searched_text, replace_all_keys,
 };
 use crate::formats::argument_values::{first_present_key, json_type_name, read_bool, read_number, read_text};
 use crate::formats::block::{BlockProblem, ProblemKind};
@@ -322,7 +322,7 @@ impl ArgumentsReader<'_, '_> {
         if object.contains_key("symbol") {
             return self.read_symbol_edit(object, path);
         }
-        let command = self.text_argument(object, &["command", "operation", "type", "mode"], path)?;
+        let command = self.text_argument(object, &COMMAND_KEYS, path)?;
         match command {
             Some("view" | "read" | "undo_edit" | "undo") => {
                 let word = command.unwrap_or_default();
@@ -330,8 +330,16 @@ impl ArgumentsReader<'_, '_> {
                 return Err(());
             }
             Some("insert") => return self.read_insertion(object, path),
-            Some("delete" | "delete_file" | "remove") if !object.contains_key("old_string") => {
-                return Ok(EditOp::Delete);
+            Some("delete" | "delete_file" | "remove")
+                if first_present_key(object, &OLD_TEXT_KEYS).is_none() =>
+            {
+                let Some(key) = find_part_key(object) else { return Ok(EditOp::Delete) };
+                let message = format!(
+                    "it deletes, and \"{key}\" is for a part of the file: to delete a text, give it as \"old_string\" with an \
+                     empty \"new_string\"; to delete the file, give nothing but its path"
+                );
+                self.add_malformed(path, message);
+                return Err(());
             }
             Some("rename" | "move") => {
                 let to = self.text_argument(object, &["to", "new_path", "newPath", "destination"], path)?;
@@ -469,6 +477,10 @@ impl ArgumentsReader<'_, '_> {
             "a line number".to_owned()
         } else if let Some(key) = self.file_text(path).and_then(|text| find_quoting_key(object, &text)) {
             format!("\"{}\", whose text is in the file", crate::outcome::truncate(key, 100))
+        } else if let Some(key) = find_adding_key(object)
+            && self.file_text(path).is_some_and(|text| !text.is_empty())
+        {
+            format!("\"{}\", which adds it to what is there", crate::outcome::truncate(key, 100))
         } else {
             return Ok(());
         };

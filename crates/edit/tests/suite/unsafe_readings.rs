@@ -1,0 +1,47 @@
+//! Replies of which a tolerant reading would take, overwrite or make a whole file.
+
+use std::collections::BTreeMap;
+
+use journeyman_edit::{ApplyOptions, EditPlan, plan};
+use journeyman_protocol::RelPath;
+
+const TEXT: &str = "one\ntwo\nthree\n";
+
+fn planned(text: &str, reply: &str) -> EditPlan {
+    let files = BTreeMap::from([(RelPath::parse("f.txt").unwrap(), text.to_owned())]);
+    plan(reply, &ApplyOptions::default(), &files)
+}
+
+/// The only file's new text.
+fn after(plan: &EditPlan) -> &str {
+    assert_eq!((plan.changes_to_write().len(), plan.failed.len()), (1, 0), "{plan:?}");
+    plan.changes_to_write()[0].after.as_deref().unwrap()
+}
+
+#[test]
+fn arguments_that_delete_or_add_a_part_never_take_the_whole_file() {
+    for arguments in [
+        r#"{"path": "f.txt", "operation": "delete", "old_str": "two\n"}"#,
+        r#"{"path": "f.txt", "command": "delete", "search": "two\n"}"#,
+        r#"{"path": "f.txt", "type": "remove", "text": "two\n"}"#,
+        r#"{"path": "f.txt", "type": "delete", "textToFind": "two\n"}"#,
+        r#"{"edits": [{"path": "f.txt", "operation": "delete", "start_line": 2, "end_line": 2}]}"#,
+        r#"{"edits": [{"path": "f.txt", "operation": "delete", "line_range": [2, 2]}]}"#,
+        r#"{"path": "f.txt", "mode": "append", "content": "four\n"}"#,
+        r#"{"path": "f.txt", "append": true, "content": "four\n"}"#,
+        r#"{"path": "f.txt", "command": "prepend", "text": "zero\n"}"#,
+        r#"{"path": "f.txt", "mode": "a", "content": "four\n"}"#,
+    ] {
+        let plan = planned(TEXT, arguments);
+        assert_eq!((plan.changes.len(), plan.failed.len()), (0, 1), "{arguments}: {:?}", plan.changes);
+    }
+    for arguments in [
+        r#"{"path": "f.txt", "command": "delete", "content": null, "reason": "unused"}"#,
+        r#"{"edits": [{"type": "delete_file", "path": "f.txt"}]}"#,
+    ] {
+        let plan = planned(TEXT, arguments);
+        assert_eq!(plan.changes[0].after, None, "{arguments}: {:?}", plan.failed);
+    }
+    let whole = r#"{"path": "f.txt", "append": false, "mode": "w", "content": "four\n"}"#;
+    assert_eq!(after(&planned(TEXT, whole)), "four\n");
+}
