@@ -67,11 +67,11 @@ pub fn read_reply(source: &ReplySource<'_>, format: Option<Format>) -> ParsedRep
             reading.edits.iter().filter_map(|edit| whole_files::partial_file_problem(source, edit)).collect();
         reading.problems.extend(doubtful);
     }
-    if format.is_none() && chosen != Format::Tool {
-        if !matches!(chosen, Format::Whole | Format::Lazy) {
+    if format.is_none() {
+        if !matches!(chosen, Format::Whole | Format::Lazy | Format::Tool) {
             read_whole_files(&mut reading, source);
         }
-        refuse_second_format(&mut reading, chosen);
+        refuse_second_format(&mut reading, source, chosen);
     }
     reading
 }
@@ -119,9 +119,18 @@ fn read_whole_files(reading: &mut ParsedReply, source: &ReplySource<'_>) {
 }
 
 /// Says that the text around the edits has edits in another format.
-fn refuse_second_format(reading: &mut ParsedReply, chosen: Format) {
-    let second = detect(&reading.prose)
-        .filter(|other| *other != chosen && !matches!(other, Format::Whole | Format::Lazy | Format::Tool));
+fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, chosen: Format) {
+    let second = detect(&reading.prose).filter(|other| {
+        *other != chosen
+            && match other {
+                Format::Whole | Format::Lazy => false,
+                // JSON with words of edits may be anything; with a file and both texts it is one.
+                Format::Tool => {
+                    has_replacement(&ReplySource { reply: &reading.prose, path: None, ..*source })
+                }
+                _ => true,
+            }
+    });
     if let Some(other) = second {
         let message = format!(
             "the reply has edits in the format `{chosen}` and also in `{other}`, which were not read: send all in one"
@@ -129,4 +138,10 @@ fn refuse_second_format(reading: &mut ParsedReply, chosen: Format) {
         let problem = BlockProblem { kind: ProblemKind::Malformed, line: 1, subject: None, message };
         reading.problems.push(problem);
     }
+}
+
+/// Returns true if a text has the arguments of a tool that name a file and what is replaced in it.
+fn has_replacement(source: &ReplySource<'_>) -> bool {
+    let ops = tool_arguments::read(source).edits.into_iter().flat_map(|edit| edit.ops);
+    ops.into_iter().any(|op| matches!(op, EditOp::Replace(replace) if !replace.search.is_empty()))
 }

@@ -413,3 +413,17 @@ fn a_patch_without_its_first_mark_has_no_last_one_either() {
     assert_written(Some(Format::Patch), "*** Add File: new.txt\n+a\n+b\n", &[("new.txt", "a\nb\n")]);
     assert_refused(Some(Format::Patch), "*** Begin Patch\n*** Add File: new.txt\n+a\n", "may lack its end");
 }
+
+#[test]
+fn edits_of_a_second_format_are_told_beside_arguments_of_a_tool() {
+    let arguments = r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5"}"#;
+    let block = "src/app.py\n<<<<<<< SEARCH\ny = 2\n=======\ny = 6\n>>>>>>> REPLACE\n";
+    for reply in [
+        format!("{arguments}\n\n{block}"),
+        format!("{block}\n{arguments}\n"),
+        format!("```json\n{arguments}\n```\n\n{block}"),
+        format!("{block}\n```json\n{arguments}\n```\n"),
+    ] {
+        assert_refused(None, &reply, "send all in one");
+    }
+}
