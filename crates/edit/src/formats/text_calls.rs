@@ -49,6 +49,12 @@ pub fn read_named_calls(text: &str) -> Vec<NamedCall> {
     calls
 }
 
+/// Returns the offset of the first line at which a call begins, whole or not.
+pub(crate) fn first_call_offset(text: &str) -> Option<usize> {
+    let begins = |line: &str| CALL_MARKS.iter().any(|(opening, _)| line.trim_start().starts_with(opening));
+    ReplyLines::new(text).find(|row| begins(row.text)).map(|row| row.start)
+}
+
 /// Returns true for arguments that change a file, in words of the known edit tools.
 pub(crate) fn is_edit_arguments(arguments: &Value) -> bool {
     const OTHER_EDIT_KEYS: [&str; 5] = ["edits", "code_edit", "insert_text", "insert_line", "symbol"];

@@ -1,6 +1,8 @@
 //! The arguments of an edit tool, as JSON: one edit, or a list of them, in the spellings of the
 //! known tools.
 
+use std::ops::Range;
+
 use journeyman_protocol::RelPath;
 use serde_json::{Map, Value};
 
@@ -58,7 +60,7 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
     if calls.iter().any(|call| text_calls::is_edit_arguments(&call.arguments)) {
         let mut from = 0;
         for call in &calls {
-            prose.push(reply.get(from..call.range.start).unwrap_or_default());
+            prose.push(tool.read_text_beside_calls(from..call.range.start));
             from = call.range.end;
             tool.line = line_at(reply, call.range.start);
             // A call that reads or searches is no edit.
@@ -66,7 +68,7 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
                 tool.read_value(&call.arguments, None, 0);
             }
         }
-        prose.push(reply.get(from..).unwrap_or_default());
+        prose.push(tool.read_text_beside_calls(from..reply.len()));
         tool.reading.prose = join_prose(&mut prose);
         return tool.reading;
     }
@@ -178,7 +180,19 @@ struct ArgumentsReader<'s, 'a> {
     reading: ParsedReply,
 }
 
-impl ArgumentsReader<'_, '_> {
+impl<'a> ArgumentsReader<'_, 'a> {
+    /// Returns a part of the reply beside its calls; a call that begins in it can't be read.
+    fn read_text_beside_calls(&mut self, range: Range<usize>) -> &'a str {
+        let text = self.source.reply.get(range.clone()).unwrap_or_default();
+        if let Some(at) = text_calls::first_call_offset(text) {
+            self.line = line_at(self.source.reply, range.start + at);
+            let message =
+                "a call begins here that isn't closed, or whose arguments can't be read; send it again";
+            self.add_malformed(None, message);
+        }
+        text
+    }
+
     fn add_problem(&mut self, kind: ProblemKind, subject: Option<&str>, message: String) {
         let subject = subject
             .map(|subject| crate::outcome::truncate(&subject.escape_debug().to_string(), 200).to_owned());

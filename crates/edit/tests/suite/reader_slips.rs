@@ -427,3 +427,20 @@ fn edits_of_a_second_format_are_told_beside_arguments_of_a_tool() {
         assert_refused(None, &reply, "send all in one");
     }
 }
+
+#[test]
+fn a_call_in_the_text_that_cannot_be_read_is_told() {
+    let call = |path: &str, new: &str| {
+        format!(
+            "<tool_call>\n{{\"name\": \"edit\", \"arguments\": {{\"path\": \"{path}\", \"old_string\": \"x = 1\", \
+             \"new_string\": \"{new}\"}}}}\n</tool_call>\n"
+        )
+    };
+    let good = call("b.py", "x = 5");
+    let cut = call("src/app.py", "x = 5").replace("\"}}\n</tool_call>\n", "");
+    assert_refused(None, &format!("{good}{cut}"), "block at line 4");
+    assert_refused(None, &format!("{good}{}", call("src/app.py", "x = \"5\"")), "block at line 4");
+    let function =
+        "<function=edit>\n<parameter=path>\nsrc/app.py\n</parameter>\n<parameter=old_str>\nx = 1\n";
+    assert_refused(None, &format!("{good}{function}"), "block at line 4");
+}
