@@ -220,11 +220,13 @@ impl OpsApplier<'_> {
     fn apply_unplaced_step(&mut self, at: usize, op: &EditOp) {
         let of = self.of;
         match op {
-            EditOp::Replace(Replace { search, replace: content, .. }) if search.is_empty() => {
+            EditOp::Replace(Replace { search, replace: content, near, .. })
+                if search.is_empty() && near.is_none_or(|line| line <= 1) =>
+            {
                 self.rewrite_file(at, content, false);
             }
-            EditOp::Patch(hunk) if patch::created_content(hunk).is_some() => {
-                self.content = patch::created_content(hunk);
+            EditOp::Patch(hunk) if let Some(content) = patch::created_content(hunk) => {
+                self.content = Some(content);
                 self.record_note(at, 1, None);
             }
             EditOp::Rewrite { content, exact } => self.rewrite_file(at, content, *exact),

@@ -102,9 +102,11 @@ pub(crate) fn find_hunk(
     Ok(placed)
 }
 
-/// The content of a file that isn't there yet, from a hunk that only adds.
+/// The content of a file that isn't there yet, from a hunk that only adds and names no place in it.
 pub(crate) fn created_content(hunk: &PatchHunk) -> Option<String> {
-    crate::formats::hunks::created_content(hunk, "\n").ok()
+    let is_new =
+        hunk.anchors.iter().all(|anchor| anchor.trim().is_empty()) && hunk.near.is_none_or(|line| line <= 1);
+    is_new.then(|| crate::formats::hunks::created_content(hunk, "\n").ok()).flatten()
 }
 
 /// Returns the possible interpretations of a hunk's lines, the likeliest first.

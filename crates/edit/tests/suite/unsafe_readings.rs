@@ -45,3 +45,26 @@ fn arguments_that_delete_or_add_a_part_never_take_the_whole_file() {
     let whole = r#"{"path": "f.txt", "append": false, "mode": "w", "content": "four\n"}"#;
     assert_eq!(after(&planned(TEXT, whole)), "four\n");
 }
+
+#[test]
+fn what_goes_to_a_place_of_a_file_makes_no_new_file() {
+    for reply in [
+        "*** Begin Patch\n*** Update File: typo.txt\n@@ class Foo:\n+    a = 1\n*** End Patch\n",
+        "--- a/typo.txt\n+++ b/typo.txt\n@@ -10,0 +11 @@\n+a\n",
+        "--- a/typo.txt\n+++ b/typo.txt\n@@ -1,0 +2 @@ fn f() {\n+a\n",
+        r#"{"command": "insert", "path": "typo.txt", "insert_line": 7, "insert_text": "a\n"}"#,
+        "typo.txt\n<<<<<<< SEARCH\n:start_line:7\n-------\n=======\na\n>>>>>>> REPLACE\n",
+    ] {
+        let plan = planned(TEXT, reply);
+        assert_eq!((plan.changes.len(), plan.failed.len()), (0, 1), "{reply}: {:?}", plan.changes);
+        assert_eq!(plan.failed[0].kind, "missing", "{reply}: {:?}", plan.failed);
+    }
+    for reply in [
+        "*** Begin Patch\n*** Update File: new.txt\n@@\n+a\n*** End Patch\n",
+        "--- a/new.txt\n+++ b/new.txt\n@@ -0,0 +1 @@\n+a\n",
+        r#"{"command": "insert", "path": "new.txt", "insert_line": 0, "insert_text": "a\n"}"#,
+    ] {
+        let plan = planned(TEXT, reply);
+        assert_eq!(after(&plan), "a\n", "{reply}: {:?}", plan.failed);
+    }
+}
