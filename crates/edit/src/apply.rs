@@ -154,7 +154,20 @@ fn refuse_collisions(plan: &mut EditPlan, files: &dyn Files) {
         };
         failed.push(EditFailure { path: Some(target.clone()), kind: "exists", message, nearest: None });
     }
+    // What is written to a path that is renamed away would go along.
+    for change in plan.changes.iter().filter(|change| change.to.is_some()) {
+        let (path, to) = (&change.path, change.to.as_ref().unwrap_or(&change.path));
+        if plan.changes.iter().filter(|other| other.path == *path).count() > 1 {
+            let message = format!(
+                "{path}: it is renamed to {to} by one edit and changed by another. Nothing was changed. To change it, name it \
+                 {to} after the rename; to write a new {path}, send that in a reply of its own"
+            );
+            failed.push(EditFailure { path: Some(path.clone()), kind: "exists", message, nearest: None });
+        }
+    }
     let refused: Vec<&RelPath> = failed.iter().filter_map(|failure| failure.path.as_ref()).collect();
-    plan.changes.retain(|change| !refused.contains(&change.to.as_ref().unwrap_or(&change.path)));
+    plan.changes.retain(|change| {
+        ![Some(&change.path), change.to.as_ref()].into_iter().flatten().any(|path| refused.contains(&path))
+    });
     plan.failed.extend(failed);
 }
