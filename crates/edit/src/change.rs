@@ -375,6 +375,13 @@ impl OpsApplier<'_> {
                     Err(with) => overlap = Some((with, placed.line)),
                 }
             }
+            if let (Some((with, line)), Ok(placed)) = (&overlap, &found)
+                && run.inserts_beside(placed)
+                && with.checked_sub(first).and_then(|with| ops.get(with)) != Some(step)
+            {
+                self.record_refusal(op, Refusal::Overlap { with: with + 1, line: *line });
+                continue;
+            }
             // The same edit twice in one reply is one edit.
             if let Some((with, _)) = overlap
                 && with.checked_sub(first).and_then(|with| ops.get(with)) == Some(step)

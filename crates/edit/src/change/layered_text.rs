@@ -132,6 +132,19 @@ impl<'a> LayeredText<'a> {
         Some(PlacedEdit { pieces: vec![(span, piece)], ..placed.clone() })
     }
 
+    /// Returns true if a placement in the text before the run only puts lines in, right where a step
+    /// before it only puts some in: nobody tells their order.
+    pub(super) fn inserts_beside(&self, placed: &PlacedEdit) -> bool {
+        let [(span, piece)] = placed.pieces.as_slice() else { return false };
+        let (place, _) = trim_unchanged_edges(&self.last, span, piece);
+        let puts = &self.open.puts;
+        let shared = puts.iter().skip(puts.partition_point(|put| put.span.end <= span.start));
+        let mut shared = shared.take_while(|put| put.span.start < span.end).take(MAX_OVERLAPPING_STEPS);
+        self.done.is_empty()
+            && place.is_empty()
+            && shared.any(|put| trim_unchanged_edges(&self.last, &put.span, &put.piece).0 == place)
+    }
+
     /// The 1-based line, in the text as the steps so far leave it, of a place of the last one;
     /// `first` tells it for the text before the run.
     pub(super) fn line_number(&self, place: usize, first: impl Fn(usize) -> u32) -> u32 {

@@ -284,3 +284,18 @@ fn a_block_with_a_strange_beginning_is_no_content_of_the_one_before() {
         }
     }
 }
+
+#[test]
+fn lines_put_in_beside_each_other_have_no_order() {
+    for (first, second) in [
+        (change("x", "x\nbar"), change("x", "x\nbaz")),
+        (change("x", "bar\nx"), change("x", "baz\nx")),
+        (change("x\ny", "x\nbar\ny"), change("x\ny", "x\nbaz\ny")),
+    ] {
+        let refused = apply_ops(Some("x\ny\nz\n"), &[first, second]).unwrap_err();
+        assert!(refused.to_string().contains("It changes what edit 1 changes too"), "{refused}");
+    }
+    // What the first wrote is quoted: the second was meant after it.
+    let done = apply_ops(Some("x\ny\n"), &[change("x", "x\nbar"), change("x\nbar", "x\nbaz\nbar")]);
+    assert_eq!(done.unwrap().content.as_deref(), Some("x\nbaz\nbar\ny\n"));
+}
