@@ -27,7 +27,7 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
     let mut at = 0;
     let mut hunks_left = MAX_HUNKS;
     let mut found = false;
-    while let Some(body) = envelope::find_next_patch(&lines, at, found) {
+    while let Some(body) = envelope::find_next_patch(&lines, at) {
         found = true;
         push_prose(&mut prose, &lines, at..body.from);
         let mut reader = PatchReader::new(source, &lines, hunks_left);

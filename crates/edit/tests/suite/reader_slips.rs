@@ -444,3 +444,14 @@ fn a_call_in_the_text_that_cannot_be_read_is_told() {
         "<function=edit>\n<parameter=path>\nsrc/app.py\n</parameter>\n<parameter=old_str>\nx = 1\n";
     assert_refused(None, &format!("{good}{function}"), "block at line 4");
 }
+
+#[test]
+fn patches_without_their_first_mark_are_read_beside_whole_ones() {
+    let section = |path: &str, old: &str, new: &str| {
+        format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n")
+    };
+    let (first, second) = (section("b.py", "x = 1", "x = 5"), section("src/app.py", "y = 2", "y = 6"));
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n"), ("src/app.py", "x = 1\ny = 6\nz = 3\n")];
+    assert_written(None, &format!("*** Begin Patch\n{first}\nAnd:\n{second}"), &expected);
+    assert_written(None, &format!("{first}\nAnd:\n*** Begin Patch\n{second}"), &expected);
+}

@@ -112,6 +112,9 @@ pub(super) fn find_next_patch(lines: &[&str], at: usize, more: bool) -> Option<P
             (found, found)
         }
     };
+    let from = at + lines.get(at..)?.iter().position(|line| begins_patch(line) || names_file(line))?;
+    let opened = lines.get(from).is_some_and(|line| begins_patch(line));
+    let start = from + usize::from(opened);
     let inside = lines.get(start..)?;
     let flush = |line: &&str| line.starts_with('*') && ends_patch(line);
     let padded = |line: &&str| line.starts_with([' ', '\t']) && ends_patch(line);
@@ -120,7 +123,7 @@ pub(super) fn find_next_patch(lines: &[&str], at: usize, more: bool) -> Option<P
     Some(match end {
         Some(end) => {
             let (end, next) = (start + end, start + end + 1);
-            PatchRange { from, start, end, next, opened: opener.is_some(), closed: true, crlf }
+            PatchRange { from, start, end, next, opened, closed: true, crlf }
         }
         None => {
             let fenced =
@@ -134,7 +137,7 @@ pub(super) fn find_next_patch(lines: &[&str], at: usize, more: bool) -> Option<P
             };
             let end = inside.iter().rposition(closes).unwrap_or(inside.len());
             let end = start + end;
-            PatchRange { from, start, end, next: end, opened: opener.is_some(), closed: false, crlf }
+            PatchRange { from, start, end, next: end, opened, closed: false, crlf }
         }
     })
 }
@@ -209,7 +212,8 @@ pub(super) fn unescape_patch(reply: &str) -> Cow<'_, str> {
                     }
                     None => out.push_str("\\u"),
                 }
-            }
+                None => out.push_str("\\u"),
+            },
             Some(plain @ ('"' | '\\' | '/' | '\'')) => out.push(plain),
             Some(other) => out.extend(['\\', other]),
             None => out.push('\\'),
