@@ -258,7 +258,7 @@ impl<'a> DiffReader<'a> {
             None if length >= 3 && !info.contains(mark) => {
                 let language =
                     info.split([' ', '\t', ':', '{']).next().unwrap_or_default().to_ascii_lowercase();
-                let diff = DIFF_FENCES.contains(&language.as_str());
+                let diff = DIFF_FENCES.contains(&language.as_str()) || self.begins_diff(self.at + 1);
                 self.fence = Some(OpenFence { mark, length, diff, line: self.at });
             }
             _ => return false,
@@ -310,6 +310,12 @@ impl<'a> DiffReader<'a> {
         }
         let new = names::parse_header_name(line.strip_prefix("+++ ")?)?;
         next.starts_with("@@").then_some((None, Some(new), 1))
+    }
+
+    /// Returns true if a file's header stands at this line.
+    fn begins_diff(&self, at: usize) -> bool {
+        self.line_at(at).is_some_and(|line| line.starts_with("diff --git "))
+            || matches!(self.names_at(at), Some((.., 2)))
     }
 
     /// Reads `diff --git` and the lines that extend it.

@@ -455,3 +455,12 @@ fn patches_without_their_first_mark_are_read_beside_whole_ones() {
     assert_written(None, &format!("*** Begin Patch\n{first}\nAnd:\n{second}"), &expected);
     assert_written(None, &format!("{first}\nAnd:\n*** Begin Patch\n{second}"), &expected);
 }
+
+#[test]
+fn a_diff_in_a_fence_of_code_is_read() {
+    let diff = |fence: &str, path: &str| {
+        format!("```{fence}\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-x = 1\n+x = 5\n```\n\n")
+    };
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n"), ("src/app.py", "x = 5\ny = 2\nz = 3\n")];
+    assert_written(None, &(diff("diff", "b.py") + &diff("python", "src/app.py")), &expected);
+}
