@@ -1,8 +1,10 @@
 //! JSON as models write it.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde_json::Value;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 /// Returns the end of a text's first value: behind its last bracket, whatever stands in its
 /// strings.
@@ -30,15 +32,77 @@ pub(crate) fn first_value_end(text: &str) -> usize {
 /// strings.
 pub(crate) fn parse_json_leniently(text: &str) -> Result<Value, serde_json::Error> {
     let error = match serde_json::from_str(text) {
-        Ok(value) => return Ok(value),
+        Ok(UniqueKeys(value)) => return Ok(value),
         Err(error) => error,
     };
     if error.is_eof() {
         return Err(error);
     }
     match repair_json(text) {
-        Cow::Owned(text) => serde_json::from_str(&text).map_err(|_| error),
+        Cow::Owned(text) => serde_json::from_str(&text).map(|UniqueKeys(value)| value).map_err(|_| error),
         Cow::Borrowed(_) => Err(error),
+    }
+}
+
+/// A value in which no key of an object is there twice with two values: one of them would be lost.
+struct UniqueKeys(Value);
+
+impl<'de> Deserialize<'de> for UniqueKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UniqueKeysVisitor).map(Self)
+    }
+}
+
+struct UniqueKeysVisitor;
+
+impl<'de> Visitor<'de> for UniqueKeysVisitor {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<Value, E> {
+        Ok(Value::Bool(flag))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(number.into())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(UniqueKeys(value)) = list.next_element()? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        let mut values = Map::new();
+        while let Some((key, UniqueKeys(value))) = object.next_entry::<String, UniqueKeys>()? {
+            if values.get(&key).is_some_and(|other| *other != value) {
+                return Err(de::Error::custom(format_args!("the key {key:?} is there twice")));
+            }
+            values.insert(key, value);
+        }
+        Ok(Value::Object(values))
     }
 }
 

@@ -446,6 +446,18 @@ fn a_call_in_the_text_that_cannot_be_read_is_told() {
 }
 
 #[test]
+fn a_key_that_is_there_twice_is_refused() {
+    for reply in [
+        r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5", "old_string": "y = 2", "new_string": "y = 6"}"#,
+        r#"{"path": "b.py", "edits": [{"old_string": "x = 1", "new_string": "x = 5"}], "edits": [{"old_string": "y = 2", "new_string": "y = 6"}]}"#,
+    ] {
+        assert_refused(None, reply, "twice");
+    }
+    let same = r#"{"path": "b.py", "path": "b.py", "old_string": "x = 1", "new_string": "x = 5"}"#;
+    assert_written(None, same, &[("b.py", "x = 5\ny = 2\nz = 3\n")]);
+}
+
+#[test]
 fn patches_without_their_first_mark_are_read_beside_whole_ones() {
     let section = |path: &str, old: &str, new: &str| {
         format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n")
