@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{ApplyOptions, EditPlan, plan};
+use journeyman_edit::{ApplyOptions, EditPlan, Format, plan};
 use journeyman_protocol::RelPath;
 
 const CALC: &str = "def add(a, b):\n    return a - b\n\n\ndef mul(a, b):\n    return a * b\n";
@@ -167,4 +167,17 @@ fn thinking_tags_in_edits_of_other_notations_are_content() {
     let thought = format!("- maybe\n- so it is.</think>\n{}", diff("a.txt", "-x\n+X\n"));
     let plan = journeyman_edit::plan(&thought, &ApplyOptions::default(), &files());
     assert_eq!((plan.changes.len(), plan.prose.trim()), (1, ""));
+}
+
+#[test]
+fn a_patch_in_a_json_string_keeps_characters_that_it_writes_as_pairs() {
+    let reply =
+        r#""*** Begin Patch\n*** Add File: n.txt\n+smile \ud83d\ude00 \u00e9 \ud83d\n*** End Patch\n""#;
+    for reply in [reply.to_owned(), format!("{{\"patch\": {reply}}}")] {
+        let files: BTreeMap<RelPath, String> = BTreeMap::new();
+        let options = ApplyOptions { format: Some(Format::Patch), ..ApplyOptions::default() };
+        let plan = journeyman_edit::plan(&reply, &options, &files);
+        let after = plan.changes.first().and_then(|change| change.after.as_deref());
+        assert_eq!(after, Some("smile \u{1f600} \u{e9} \\ud83d\n"), "{:?}", plan.failed);
+    }
 }

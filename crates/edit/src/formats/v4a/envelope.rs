@@ -94,23 +94,12 @@ pub(super) struct PatchRange {
     pub(super) crlf: bool,
 }
 
-/// The next patch at or after a line. `more`: it isn't the first, so that it has to have its
-/// opening mark.
-pub(super) fn find_next_patch(lines: &[&str], at: usize, more: bool) -> Option<PatchRange> {
-    let rest = lines.get(at..)?;
-    let opener = rest.iter().position(|line| begins_patch(line));
-    let (from, start) = match opener {
-        Some(found) => (at + found, at + found + 1),
-        None if more => return None,
-        None => {
-            let named = |line: &&str| {
-                line.starts_with("***")
-                    && parse_marker(line, true)
-                        .is_some_and(|m| matches!(m, Marker::Add(_) | Marker::Update(_) | Marker::Delete(_)))
-            };
-            let found = at + rest.iter().position(named)?;
-            (found, found)
-        }
+/// The next patch at or after a line, with or without its opening mark.
+pub(super) fn find_next_patch(lines: &[&str], at: usize) -> Option<PatchRange> {
+    let names_file = |line: &str| {
+        line.starts_with("***")
+            && parse_marker(line, true)
+                .is_some_and(|m| matches!(m, Marker::Add(_) | Marker::Update(_) | Marker::Delete(_)))
     };
     let from = at + lines.get(at..)?.iter().position(|line| begins_patch(line) || names_file(line))?;
     let opened = lines.get(from).is_some_and(|line| begins_patch(line));
@@ -203,14 +192,10 @@ pub(super) fn unescape_patch(reply: &str) -> Cow<'_, str> {
             Some('n') => out.push('\n'),
             Some('t') => out.push('\t'),
             Some('r') => out.push('\r'),
-            Some('u') => {
-                let code: String = characters.clone().take(4).collect();
-                match u32::from_str_radix(&code, 16).ok().and_then(char::from_u32) {
-                    Some(plain) => {
-                        out.push(plain);
-                        characters.nth(3);
-                    }
-                    None => out.push_str("\\u"),
+            Some('u') => match read_code_point(characters.as_str()) {
+                Some((plain, rest)) => {
+                    out.push(plain);
+                    characters = rest.chars();
                 }
                 None => out.push_str("\\u"),
             },
@@ -219,7 +204,24 @@ pub(super) fn unescape_patch(reply: &str) -> Cow<'_, str> {
             None => out.push('\\'),
         }
     }
-    // Characters that close an enclosing JSON string.
-    out.push_str(rest.trim_start_matches(['"', '}', ']', ' ']));
+    // Characters that close an enclosing JSON string, and line breaks at its end.
+    let mut rest = rest;
+    while let Some(more) = ["\\n", "\\r", "\"", "}", "]", " "].iter().find_map(|end| rest.strip_prefix(end)) {
+        rest = more;
+    }
+    out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// The character whose code in JSON a text begins with, after its `\u`, and the rest: one code, or two
+/// that stand for one character (RFC 8259, section 7).
+fn read_code_point(text: &str) -> Option<(char, &str)> {
+    let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
+    let first = unit(text)?;
+    let rest = text.get(4..)?;
+    let second = rest.strip_prefix("\\u").and_then(unit);
+    let units = [first, second.filter(|_| (0xd800..0xdc00).contains(&first)).unwrap_or_default()];
+    let plain = char::decode_utf16(units).next()?.ok()?;
+    let taken = if plain.len_utf16() > 1 { "\\u0000".len() } else { 0 };
+    Some((plain, rest.get(taken..)?))
 }
