@@ -606,13 +606,14 @@ fn first_piece_start(placed: &PlacedEdit) -> usize {
 /// it.
 fn rewrite_keeping_line_ends(old: Option<&str>, new: &str, exact: bool) -> (String, Option<String>) {
     let mut notes = Vec::new();
-    let crlf = old.is_some_and(|old| old.contains("\r\n") && !old.replace("\r\n", "").contains('\n'));
-    let mut content = if crlf && new.contains('\n') && !new.contains('\r') {
+    let has_crlf_alone = |text: &str| text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
+    let crlf = old.is_some_and(has_crlf_alone);
+    // In a reply CRLF throughout is the reply's own.
+    let mut content = if !exact && has_crlf_alone(new) { new.replace("\r\n", "\n") } else { new.to_owned() };
+    if crlf && content.contains('\n') && !content.contains('\r') {
         notes.push("kept the file's CRLF line endings");
-        new.replace('\n', "\r\n")
-    } else {
-        new.to_owned()
-    };
+        content = content.replace('\n', "\r\n");
+    }
     let wants_break = match old {
         Some(old) if !old.is_empty() => old.ends_with('\n'),
         _ => !exact,

@@ -446,6 +446,16 @@ fn a_call_in_the_text_that_cannot_be_read_is_told() {
 }
 
 #[test]
+fn a_reply_with_carriage_returns_gives_files_their_own_line_ends() {
+    let blocks = "new.py\n<<<<<<< SEARCH\n=======\nq = 1\nr = 2\n>>>>>>> REPLACE\n";
+    let edit = "<edit>\n<file>new.py</file>\n<replace>\nq = 1\nr = 2\n</replace>\n</edit>\n";
+    for reply in [blocks.to_owned(), edit.to_owned(), edit.replace("new.py", "b.py")] {
+        let written = written(None, &reply.replace('\n', "\r\n")).unwrap();
+        assert_eq!(written[0].1, "q = 1\nr = 2\n", "{reply}");
+    }
+}
+
+#[test]
 fn a_key_that_is_there_twice_is_refused() {
     for reply in [
         r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5", "old_string": "y = 2", "new_string": "y = 6"}"#,
