@@ -470,6 +470,8 @@ impl<'a> ArgumentsReader<'_, 'a> {
         };
         let found = match self.file_text(path) {
             Some(text) if !old.is_empty() => {
+                // Line endings are shown to nobody.
+                let [text, old] = [text.as_str(), old].map(|text| text.replace("\r\n", "\n"));
                 memchr::memmem::find_iter(text.as_bytes(), old.as_bytes()).count()
             }
             _ => return Ok(()),

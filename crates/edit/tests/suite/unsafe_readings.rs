@@ -83,3 +83,16 @@ fn a_path_that_an_edit_moves_away_is_not_written_too() {
         assert!(plan.failed[0].message.contains("renamed to b.py"), "{:?}", plan.failed);
     }
 }
+
+#[test]
+fn a_count_of_replacements_is_compared_whatever_ends_the_lines() {
+    let file = "a\r\nb\r\na\r\nb\r\n";
+    let arguments = |count: u32| {
+        format!(
+            r#"{{"path": "f.txt", "old_string": "a\nb\n", "new_string": "c\n", "expected_replacements": {count}}}"#
+        )
+    };
+    assert_eq!(after(&planned(file, &arguments(2))), "c\r\nc\r\n");
+    let plan = planned(file, &arguments(3));
+    assert_eq!((plan.changes.len(), plan.failed.len()), (0, 1), "{:?}", plan.changes);
+}
