@@ -37,11 +37,11 @@ pub(super) fn locate_exactly<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<
             places = vec![only.clone()];
         }
     }
-    if places.len() == 1 && !hunk.all && hunk.search.contains('\n') && has_mixed_breaks(text) {
+    if (places.len() == 1 || hunk.all) && hunk.search.contains('\n') && has_mixed_breaks(text) {
         // Line endings are shown to nobody: what differs in them alone is the same text twice.
-        let places = normalized_matching::locate_within_text(text, hunk);
-        if places.len() > 1 {
-            return Some(Matches { strategy: Strategy::LineEndings, places, hunk: *hunk });
+        let all = normalized_matching::locate_within_text(text, hunk);
+        if all.len() > places.len() {
+            return Some(Matches { strategy: Strategy::LineEndings, places: all, hunk: *hunk });
         }
     }
     Some(Matches { strategy: Strategy::Exact, places, hunk: *hunk })

@@ -352,3 +352,9 @@ fn numbers_of_empty_lines_alone_are_found_nowhere() {
         }
     }
 }
+
+#[test]
+fn all_places_are_all_whatever_ends_their_lines() {
+    let done = journeyman_edit::replace("a\r\nb\r\na\nb\n", "a\nb\n", "c\n", true).unwrap();
+    assert_eq!((done.text.as_str(), done.count), ("c\r\nc\n", 2));
+}
