@@ -211,3 +211,17 @@ fn a_line_of_a_patch_is_no_part_of_a_line() {
         }
     }
 }
+
+#[test]
+fn a_file_that_is_renamed_is_not_made_whatever_its_blob_is_said_to_be() {
+    let files = BTreeMap::from([(RelPath::parse("a.py").unwrap(), "x = 1\n".to_owned())]);
+    for (word, changes) in [("rename", 1), ("copy", 1)] {
+        let reply = format!(
+            "diff --git a/a.py b/b.py\nsimilarity index 90%\n{word} from a.py\n{word} to b.py\n\
+             index 0000000..0000000 100644\n--- a/a.py\n+++ b/b.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+        );
+        let plan = plan(&reply, &ApplyOptions::default(), &files);
+        assert_eq!((plan.changes.len(), plan.failed.len()), (changes, 0), "{:?}", plan.failed);
+        assert_eq!(plan.changes[0].after.as_deref(), Some("x = 2\n"));
+    }
+}

@@ -149,7 +149,9 @@ impl<'a> FileSection<'a> {
                 "mode {mode} is a link or a submodule, which only a command can change"
             )));
         }
-        let creates = self.old == Some(HeaderName::Null) || self.created;
+        // A file with another name before isn't made, whatever is said of its blob.
+        let renamed = self.renamed.1.is_some() || self.copied.1.is_some();
+        let creates = self.old == Some(HeaderName::Null) || (self.created && !renamed);
         let deletes = self.new == Some(HeaderName::Null) || self.deleted;
         if creates && deletes {
             return Err(self.fault_at_start("both of its sides are /dev/null".to_owned()));
