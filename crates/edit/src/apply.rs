@@ -115,7 +115,15 @@ fn plan_file(file: &FileOps, options: &ApplyOptions, files: &dyn Files, plan: &m
         plan.unchanged.push(UnchangedFile { path: file.path.clone(), reason });
         return;
     }
-    plan.changes.extend(to_file_change(file, text.as_deref(), outcome));
+    let has_failed = !outcome.failed.is_empty();
+    match to_file_change(file, text.as_deref(), outcome) {
+        Some(change) => plan.changes.push(change),
+        None if has_failed => {}
+        None => {
+            let reason = "its edits together leave it as it was".to_owned();
+            plan.unchanged.push(UnchangedFile { path: file.path.clone(), reason });
+        }
+    }
 }
 
 fn to_file_change(file: &FileOps, before: Option<&str>, outcome: OpsOutcome) -> Option<FileChange> {

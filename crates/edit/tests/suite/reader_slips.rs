@@ -486,3 +486,11 @@ fn a_diff_in_a_fence_of_code_is_read() {
     let expected = [("b.py", "x = 5\ny = 2\nz = 3\n"), ("src/app.py", "x = 5\ny = 2\nz = 3\n")];
     assert_written(None, &(diff("diff", "b.py") + &diff("python", "src/app.py")), &expected);
 }
+
+#[test]
+fn edits_that_come_to_nothing_are_told() {
+    let reply = "*** Begin Patch\n*** Add File: n.py\n+n = 1\n*** Delete File: n.py\n*** End Patch\n";
+    let plan = planned(None, reply);
+    assert_eq!((plan.changes.len(), plan.failed.len()), (0, 0), "{:?}", plan.failed);
+    assert_eq!(plan.unchanged[0].path.to_string(), "n.py");
+}
