@@ -36,7 +36,7 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     if is_tool_arguments(reply) {
         return Some(Format::Tool);
     }
-    let calls = text_calls::CallStarts::new(reply);
+    let mut calls = text_calls::CallStarts::new(reply);
     let mut named: Option<(u8, usize, usize)> = None;
     // A fence that names no file, and how far unnamed conflict marks have come in one that does.
     let (mut unnamed, mut conflict) = (false, 0);

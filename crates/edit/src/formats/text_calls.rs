@@ -14,9 +14,17 @@ use crate::formats::{ReplyLine, ReplyLines};
 const MAX_CALLS: usize = 100;
 /// More parameters than any tool has.
 const MAX_PARAMETERS: usize = 50;
-/// Beginnings of lines that open a call.
-const CALL_OPENINGS: [&str; 5] =
-    ["<tool_call>", "<function=", "<invoke name=", "[TOOL_CALLS]", "<write_to_file>"];
+/// Beginnings of lines that open a call, and what closes it; nothing after `[TOOL_CALLS]`.
+const CALL_MARKS: [(&str, &str); 5] = [
+    ("<tool_call>", "</tool_call>"),
+    ("<function=", "</function>"),
+    ("<invoke name=", "</invoke>"),
+    ("[TOOL_CALLS]", ""),
+    ("<write_to_file>", "</write_to_file>"),
+];
+/// The calls of a text are looked at until they have so many times its bytes together: one in the
+/// other, or without an end, they would take the square of its length.
+const MAX_LOOKS: usize = 8;
 
 /// A call with a tool's name.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,13 +42,13 @@ pub struct NamedCall {
 #[must_use]
 pub fn read_named_calls(text: &str) -> Vec<NamedCall> {
     let mut calls = Vec::new();
-    let mut from = 0;
+    let (mut from, mut looked_at) = (0, 0);
     for row in ReplyLines::new(text) {
         if row.start < from || calls.len() >= MAX_CALLS {
             continue;
         }
         let at = row.start + (row.text.len() - row.text.trim_start().len());
-        let found = read_calls_at(text, at);
+        let found = read_calls_at(text, at, &mut looked_at);
         if let Some(last) = found.last() {
             from = last.range.end;
         }
@@ -66,58 +74,59 @@ pub(crate) fn is_edit_arguments(arguments: &Value) -> bool {
 pub(crate) struct CallStarts<'a> {
     text: &'a str,
     has_any: bool,
+    looked_at: usize,
 }
 
 impl<'a> CallStarts<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let has = |opening: &str| memchr::memmem::find(text.as_bytes(), opening.as_bytes()).is_some();
-        Self { text, has_any: CALL_OPENINGS.into_iter().any(has) }
+        Self { text, has_any: CALL_MARKS.iter().any(|(opening, _)| has(opening)), looked_at: 0 }
     }
 
     /// Returns true if the call of an edit begins on this line.
-    pub(crate) fn begins_edit(&self, row: &ReplyLine<'_>) -> bool {
+    pub(crate) fn begins_edit(&mut self, row: &ReplyLine<'_>) -> bool {
         if !self.has_any {
             return false;
         }
         let at = row.start + (row.text.len() - row.text.trim_start().len());
-        read_calls_at(self.text, at).iter().any(|call| is_edit_arguments(&call.arguments))
+        read_calls_at(self.text, at, &mut self.looked_at)
+            .iter()
+            .any(|call| is_edit_arguments(&call.arguments))
     }
 }
 
-fn read_calls_at(text: &str, at: usize) -> Vec<NamedCall> {
+/// The calls that begin at a place. `looked_at` counts the bytes of all that were looked at.
+fn read_calls_at(text: &str, at: usize, looked_at: &mut usize) -> Vec<NamedCall> {
     let rest = text.get(at..).unwrap_or_default();
-    let Some(opening) = CALL_OPENINGS.into_iter().find(|opening| rest.starts_with(opening)) else {
+    let mark = CALL_MARKS.iter().find(|(opening, _)| rest.starts_with(opening));
+    let Some((opening, closing)) = mark.filter(|_| *looked_at <= text.len() * MAX_LOOKS) else {
         return Vec::new();
     };
-    let end_of = |closing: &str| rest.find(closing).map(|end| (end, end + closing.len()));
+    let value_end = || rest.get(opening.len()..).map(|value| opening.len() + first_value_end(value));
+    let closing_at = if closing.is_empty() { value_end() } else { rest.find(closing) };
+    *looked_at += closing_at.unwrap_or(rest.len());
+    let Some(last) = closing_at else { return Vec::new() };
+    let end = last + closing.len();
     let inner = |from: usize, to: usize| rest.get(from..to).unwrap_or_default();
     let one = |name: &str, arguments: Map<String, Value>, end: usize| {
         let arguments = Value::Object(arguments);
         vec![NamedCall { name: name.trim().to_owned(), arguments, range: at..at + end }]
     };
-    match opening {
+    match *opening {
         "<tool_call>" => {
-            let Some((last, end)) = end_of("</tool_call>") else { return Vec::new() };
             let body = inner(opening.len(), last);
             if body.trim_start().starts_with("<function=") {
                 let start = at + opening.len() + (body.len() - body.trim_start().len());
-                return read_calls_at(text, start)
+                return read_calls_at(text, start, looked_at)
                     .into_iter()
                     .map(|call| NamedCall { range: at..at + end, ..call })
                     .collect();
             }
             read_json_calls(body, &(at..at + end))
         }
-        "[TOOL_CALLS]" => {
-            let blank = inner(opening.len(), rest.len());
-            let start = opening.len() + (blank.len() - blank.trim_start().len());
-            let end = start + first_value_end(inner(start, rest.len()));
-            read_json_calls(inner(start, end), &(at..at + end))
-        }
+        "[TOOL_CALLS]" => read_json_calls(inner(opening.len(), end), &(at..at + end)),
         "<function=" => {
-            let (Some(head), Some((last, end))) = (rest.find('>'), end_of("</function>")) else {
-                return Vec::new();
-            };
+            let Some(head) = rest.find('>') else { return Vec::new() };
             let name = inner(opening.len(), head);
             one(
                 name,
@@ -126,15 +135,12 @@ fn read_calls_at(text: &str, at: usize) -> Vec<NamedCall> {
             )
         }
         "<invoke name=" => {
-            let (Some(head), Some((last, end))) = (rest.find('>'), end_of("</invoke>")) else {
-                return Vec::new();
-            };
+            let Some(head) = rest.find('>') else { return Vec::new() };
             let name = attribute_value(inner("<invoke ".len(), head), "name").unwrap_or_default();
             let key = |head: &str| attribute_value(head, "name").unwrap_or_default().to_owned();
             one(name, read_parameters(inner(head + 1, last), "<parameter ", "</parameter>", key), end)
         }
         _ => {
-            let Some((last, end)) = end_of("</write_to_file>") else { return Vec::new() };
             let body = inner(opening.len(), last);
             let mut arguments = Map::new();
             for (key, closing) in [("path", "</path>"), ("content", "</content>")] {

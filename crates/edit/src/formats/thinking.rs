@@ -27,6 +27,8 @@ pub fn blank_thinking(text: &str) -> Cow<'_, str> {
     let mut blanked = false;
     let mut within = EnclosingContext::default();
     let mut skipped = 0;
+    // Tags that nothing closes further below.
+    let mut unclosed: Vec<&str> = Vec::new();
     for row in ReplyLines::new(text) {
         if row.start < skipped {
             continue;
@@ -40,15 +42,21 @@ pub fn blank_thinking(text: &str) -> Cow<'_, str> {
         }
         let end_of_line = row.start + row.text.len();
         let range = if let Some(tag) = tag_at_start(line) {
+            if unclosed.contains(&tag) {
+                continue;
+            }
             let closing = format!("</{tag}>");
             let rest = text.get(row.start..).unwrap_or_default();
             let end =
                 memmem::find(rest.as_bytes(), closing.as_bytes()).map(|at| row.start + at + closing.len());
-            let opens_reply = out.get(..row.start).is_some_and(|before| before.trim().is_empty());
+            let opens_reply = || out.get(..row.start).is_some_and(|before| before.trim().is_empty());
             // Thinking that isn't closed is all of the reply, or no thinking.
-            match end.or_else(|| opens_reply.then_some(text.len())) {
+            match end.or_else(|| opens_reply().then_some(text.len())) {
                 Some(end) => row.start..end,
-                None => continue,
+                None => {
+                    unclosed.push(tag);
+                    continue;
+                }
             }
         } else if ends_thinking(line) {
             // With a tag that is left over, a second look would take all before it for thinking.

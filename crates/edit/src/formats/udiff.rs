@@ -344,6 +344,7 @@ impl<'a> DiffReader<'a> {
             PatchHunk { near: head.near, anchors: head.anchor.into_iter().collect(), ..PatchHunk::default() };
         let mut left = head.counts;
         let mut fault = None;
+        let mut goes_on_at = 0;
         while let Some(line) = self.line_at(self.at) {
             if self.ends_hunk(line, left) {
                 break;
@@ -351,8 +352,9 @@ impl<'a> DiffReader<'a> {
             let text = if transport { strip_carriage_return(line) } else { line };
             let done = left == Some((0, 0));
             if strip_carriage_return(line).is_empty() {
-                if done && !self.hunk_continues() {
-                    break;
+                if done && self.at >= goes_on_at {
+                    let Some(at) = self.line_of_continued_hunk() else { break };
+                    goes_on_at = at;
                 }
                 decrement_lines_left(&mut left, LineKind::Context);
                 hunk.lines.push(hunks::parse_patch_line(strip_carriage_return(text)));
@@ -437,18 +439,15 @@ impl<'a> DiffReader<'a> {
             && paths::labelled_path(line, self.source).is_some()
     }
 
-    /// Returns true if after blank lines the hunk goes on, although its header's counts are used
-    /// up.
-    fn hunk_continues(&self) -> bool {
-        let rest = self.lines.get(self.at..).unwrap_or_default();
-        let Some(ahead) = rest.iter().position(|line| !strip_carriage_return(line).is_empty()) else {
-            return false;
-        };
+    /// The line at which the hunk goes on after blank ones, although its header's counts are used up.
+    fn line_of_continued_hunk(&self) -> Option<usize> {
+        let rest = self.lines.get(self.at..)?;
+        let ahead = rest.iter().position(|line| !strip_carriage_return(line).is_empty())?;
         let at = self.at + ahead;
-        let prefixed = rest.get(ahead).is_some_and(|line| {
-            line.starts_with([' ', '+', '-']) && !matches!(strip_carriage_return(line), "-- " | "--")
-        });
-        prefixed && self.names_at(at).is_none()
+        let line = rest.get(ahead)?;
+        let prefixed =
+            line.starts_with([' ', '+', '-']) && !matches!(strip_carriage_return(line), "-- " | "--");
+        (prefixed && self.names_at(at).is_none()).then_some(at)
     }
 
     /// Outside of a fenced block, lines without prefixes after a hunk and a blank line are the

@@ -2,7 +2,7 @@
 
 /// Texts of one thing over and over, between a beginning and an end: marks that never close, fences
 /// in fences, headers.
-pub(crate) const REPEATED: [(&str, &str, &str); 54] = [
+pub(crate) const REPEATED: [(&str, &str, &str); 62] = [
     ("", "<<<<<<< SEARCH\n", ""),
     ("", "=======\n", ""),
     ("", ">>>>>>> REPLACE\n", ""),
@@ -40,6 +40,14 @@ pub(crate) const REPEATED: [(&str, &str, &str); 54] = [
     ("", "<old_text>\n</old_text>\n<new_text>\n", ""),
     ("", "<file path=\"a\">\n", ""),
     ("", "<call tool=\"x\">", ""),
+    ("", "<tool_call>\n", ""),
+    ("", "<tool_call>\n", "</tool_call>"),
+    ("", "<function=a>\n", "</function>"),
+    ("", "<invoke name=\"a\">\n", ""),
+    ("", "<write_to_file>\n", "</write_to_file>"),
+    ("", "<think>a</think>\n", ""),
+    ("x\n", "<think>\n", ""),
+    ("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n", "\n", "+z\n"),
     ("", "<a", ">"),
     ("", "<", ""),
     ("", "[{", ""),
