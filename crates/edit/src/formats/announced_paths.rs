@@ -87,7 +87,7 @@ fn only_item<'a>(mut names: impl Iterator<Item = &'a str>) -> Result<Option<&'a 
 
 /// A path without marks around it: with a directory or the ending of a language, because other
 /// words have dots as well.
-fn is_plain_path(word: &str) -> bool {
+pub(crate) fn is_plain_path(word: &str) -> bool {
     looks_like_path(word) && (word.contains('/') || Language::from_path(word).is_some())
 }
 

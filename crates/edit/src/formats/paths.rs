@@ -296,6 +296,8 @@ fn exists_as_file(name: &str, source: &ReplySource<'_>) -> bool {
 pub(crate) struct NameAbove<'a> {
     /// The path, as it is written.
     pub(crate) name: Option<&'a str>,
+    /// The path nearest to the block, where that is another one: no such file is there.
+    pub(crate) nearest: Option<&'a str>,
     /// A fence opens right above the block.
     pub(crate) fenced: bool,
     /// The offset at which the block's lines begin.
@@ -330,6 +332,7 @@ pub(crate) fn find_name_above<'a>(source: &ReplySource<'a>, from: usize, at: usi
             let labelled = !is_fence && unsure.is_none() && labelled_path(line, source).is_some();
             if labelled || exists_as_file(name, source) {
                 (found.name, found.start) = (Some(name), start);
+                found.nearest = unsure.map(|(name, _)| name);
                 return found;
             }
             if unsure.is_none() {

@@ -13,7 +13,7 @@ use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp};
 use crate::files::exists;
-use crate::formats::announced_paths::path_in_heading;
+use crate::formats::announced_paths::{is_plain_path, path_in_heading};
 use crate::formats::bare_file::{MARKUP_EXTENSIONS, is_bare_file};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
@@ -166,7 +166,9 @@ fn fenced_blocks<'a>(source: &ReplySource<'a>) -> Vec<FencedBlock<'a>> {
             _ => paths::path_on_fence(opening.info),
         };
         let body = row.start + row.text.len();
-        let markdown = is_markdown(opening.info) || on_fence.or(above.name).is_some_and(is_markdown);
+        // The nearest name is that of a new file, if it can be one.
+        let name = on_fence.or(above.nearest.filter(|name| is_plain_path(name))).or(above.name);
+        let markdown = is_markdown(opening.info) || name.is_some_and(is_markdown);
         let (last, closed) = find_closing_fence(source, &rows, at, markdown);
         let (until, end) = match last.and_then(|last| rows.get(last)) {
             Some((row, _)) => (row.start, row.start + row.text.len()),

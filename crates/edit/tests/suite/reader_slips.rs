@@ -494,3 +494,13 @@ fn edits_that_come_to_nothing_are_told() {
     assert_eq!((plan.changes.len(), plan.failed.len()), (0, 0), "{:?}", plan.failed);
     assert_eq!(plan.unchanged[0].path.to_string(), "n.py");
 }
+
+#[test]
+fn the_name_nearest_to_a_block_is_its_file() {
+    let block = "```python\nw = 9\nv = 8\nu = 7\n```\n";
+    for above in ["b.py\n\nnew.py\n", "## b.py\n\n### new.py\n\n", "Files:\n\n- `b.py`\n- `new.py`\n\n"] {
+        assert_written(None, &format!("{above}{block}"), &[("new.py", "w = 9\nv = 8\nu = 7\n")]);
+    }
+    // A word with a dot in it is no file of code.
+    assert_written(None, &format!("b.py\nv1.2\n{block}"), &[("b.py", "w = 9\nv = 8\nu = 7\n")]);
+}
