@@ -5,6 +5,7 @@
 //! problem.
 
 mod block_files;
+mod inner_fences;
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -170,6 +171,12 @@ fn fenced_blocks<'a>(source: &ReplySource<'a>) -> Vec<FencedBlock<'a>> {
         let name = on_fence.or(above.nearest.filter(|name| is_plain_path(name))).or(above.name);
         let markdown = is_markdown(opening.info) || name.is_some_and(is_markdown);
         let (last, closed) = find_closing_fence(source, &rows, at, markdown);
+        let last = match last {
+            Some(first) if !markdown && closed == FenceEnd::Yes => {
+                Some(inner_fences::end_of_code(source, &rows, (at, first), name))
+            }
+            other => other,
+        };
         let (until, end) = match last.and_then(|last| rows.get(last)) {
             Some((row, _)) => (row.start, row.start + row.text.len()),
             None => (source.reply.len(), source.reply.len()),

@@ -504,3 +504,15 @@ fn the_name_nearest_to_a_block_is_its_file() {
     // A word with a dot in it is no file of code.
     assert_written(None, &format!("b.py\nv1.2\n{block}"), &[("b.py", "w = 9\nv = 8\nu = 7\n")]);
 }
+
+#[test]
+fn fences_in_documentation_end_no_block() {
+    let code = "\"\"\"\nUse:\n\n```\nrun\n```\n\"\"\"\nE = 2\n";
+    for more in ["", "\nOutput:\n```\n5\n```\n", "\nsrc/app.py\n```python\nx = 5\n```\n"] {
+        let reply = format!("b.py\n```python\n{code}```\n{more}");
+        let written = written(None, &reply).unwrap();
+        assert_eq!(written[0], ("b.py".to_owned(), code.to_owned()), "{reply}");
+    }
+    let plain = "b.py\n```python\nx = 5\n```\n\nOutput:\n```\n5\n```\n";
+    assert_written(None, plain, &[("b.py", "x = 5\n")]);
+}
