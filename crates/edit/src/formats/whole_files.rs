@@ -7,6 +7,7 @@
 mod block_files;
 mod inner_fences;
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
@@ -105,6 +106,8 @@ struct FencedBlock<'a> {
     start: usize,
     body: (usize, usize),
     end: usize,
+    /// The blanks before its first fence.
+    indent: usize,
     name: Option<&'a str>,
     language: &'a str,
     prose: Option<&'a str>,
@@ -197,7 +200,8 @@ fn fenced_blocks<'a>(source: &ReplySource<'a>) -> Vec<FencedBlock<'a>> {
             start: if above.name.is_some() && on_fence.is_none() { start } else { row.start },
             body: (body, until),
             end,
-            name: on_fence.or(above.name),
+            name,
+            indent: opening.indent,
             language: opening.info.split_whitespace().next().unwrap_or_default(),
             prose: above.prose,
             heading: above.prose.and_then(|_| path_in_heading(source, from, row.start)),
@@ -349,6 +353,23 @@ fn is_diff(language: &str, body: &str) -> bool {
         && filled.all(|line| line.starts_with(['+', '-', ' ', '@', '\\']))
 }
 
+/// A block's text without the blanks before its fence, where all of its lines have them
+/// (CommonMark 4.5): those belong to the list that the block stands in.
+fn strip_fence_indent(body: &str, indent: usize) -> Cow<'_, str> {
+    let is_inner =
+        |line: &str| line.bytes().take(indent).filter(|byte| matches!(byte, b' ' | b'\t')).count() == indent;
+    let mut filled = body.lines().filter(|line| !line.trim().is_empty());
+    if indent == 0 || !filled.all(is_inner) {
+        return Cow::Borrowed(body);
+    }
+    let lines = body.split_inclusive('\n');
+    Cow::Owned(
+        lines
+            .map(|line| line.get(indent..).unwrap_or_else(|| line.trim_start_matches([' ', '\t'])))
+            .collect(),
+    )
+}
+
 struct WholeFileReader<'s, 'a> {
     source: &'s ReplySource<'a>,
     lazy: bool,
@@ -387,7 +408,8 @@ impl<'a> WholeFileReader<'_, 'a> {
                     }
                     taken += 1;
                     let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
-                    let content = self.content_of(&path, body);
+                    let body = strip_fence_indent(body, block.indent);
+                    let content = self.content_of(&path, &body);
                     let edit = to_edit(self.source, path, content, self.lazy);
                     // Prose names a file for a part of it as well.
                     let partial = || match self.detected {
@@ -421,7 +443,7 @@ impl<'a> WholeFileReader<'_, 'a> {
 
     /// A block's text without the line break before its last fence; with it where a blank line ends
     /// the text, as one ends the file.
-    fn content_of(&self, path: &RelPath, body: &'a str) -> &'a str {
+    fn content_of<'b>(&self, path: &RelPath, body: &'b str) -> &'b str {
         let ends_blank = |text: &str| strip_line_break(text).ends_with('\n');
         let kept =
             ends_blank(body) && matches!(self.source.files.text(path), Ok(Some(old)) if ends_blank(&old));
