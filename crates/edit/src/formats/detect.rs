@@ -72,8 +72,15 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
             }
             let [next, second] = first_edit_lines(&source, end);
             let first = next.trim_start();
-            let known =
-                format_of_unique_line(next, second).is_some() || begins_fenced_edit(first, reply, &row);
+            let indent = row.text.get(..row.text.len() - row.text.trim_start().len()).unwrap_or_default();
+            let known = format_of_unique_line(
+                next.strip_prefix(indent).unwrap_or(next),
+                second.strip_prefix(indent).unwrap_or(second),
+            );
+            if let (false, Some(format @ (Format::Udiff | Format::Patch))) = (indent.is_empty(), known) {
+                return Some(format);
+            }
+            let known = known.is_some() || begins_fenced_edit(first, reply, &row);
             let above = || is_named_above(&source, (from, row.start), end, info);
             if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();

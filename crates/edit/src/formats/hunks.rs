@@ -36,6 +36,45 @@ pub(crate) fn split_lines(text: &str) -> Vec<&str> {
     lines
 }
 
+/// Takes the blanks before a fence away from the lines in it, where a patch begins on its first line:
+/// they belong to the list that the fence stands in.
+pub(crate) fn strip_fence_indents(lines: &mut [&str]) {
+    let blanks = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let mut open: Option<(char, usize, usize)> = None;
+    for at in 0..lines.len() {
+        let Some(line) = lines.get(at).copied() else { continue };
+        let (indent, text) = (blanks(line), line.trim());
+        match open {
+            None => {
+                let Some(mark) = text.chars().next().filter(|c| matches!(c, '`' | '~')) else { continue };
+                let length = text.len() - text.trim_start_matches(mark).len();
+                let next = lines.get(at + 1).copied().unwrap_or_default();
+                if length >= 3 && (indent == 0 || blanks(next) == indent && begins_patch(next.trim_start())) {
+                    open = Some((mark, length, indent));
+                }
+            }
+            Some((mark, length, depth)) if indent <= depth => {
+                if text.len() >= length && text.chars().all(|c| c == mark) {
+                    open = None;
+                }
+                if let Some(slot) = lines.get_mut(at) {
+                    *slot = line.get(indent..).unwrap_or_default();
+                }
+            }
+            Some((.., depth)) => {
+                if let Some(slot) = lines.get_mut(at) {
+                    *slot = line.get(depth..).unwrap_or_default();
+                }
+            }
+        }
+    }
+}
+
+/// Returns true for a line with which a diff or a patch begins.
+fn begins_patch(line: &str) -> bool {
+    ["--- ", "diff --git ", "@@", "*** "].iter().any(|start| line.starts_with(start))
+}
+
 /// A line without the carriage return that ends it.
 pub(crate) fn strip_carriage_return(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)

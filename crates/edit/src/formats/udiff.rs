@@ -48,6 +48,7 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
         reader.starts.push(start);
         start += line.len() + 1;
     }
+    hunks::strip_fence_indents(&mut reader.lines);
     reader.read_lines();
     reader.reading.prose = reader.reading.prose.trim().to_owned();
     if reader.reading.edits.is_empty() && reader.reading.problems.is_empty() && is_bare_hunk(source) {

@@ -22,7 +22,8 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
         return reading;
     }
     let text = envelope::unescape_patch(source.reply);
-    let lines = hunks::split_lines(&text);
+    let mut lines = hunks::split_lines(&text);
+    hunks::strip_fence_indents(&mut lines);
     let mut prose = String::new();
     let mut at = 0;
     let mut hunks_left = MAX_HUNKS;

@@ -506,6 +506,33 @@ fn the_name_nearest_to_a_block_is_its_file() {
 }
 
 #[test]
+fn blocks_in_a_list_lose_the_blanks_of_the_list() {
+    let block = |language: &str, lines: &str| -> String {
+        let fenced = format!("```{language}\n{lines}```\n");
+        fenced
+            .lines()
+            .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("   {line}\n") })
+            .collect()
+    };
+    let whole = block("python", "x = 5\n\nif y:\n    z = 3\n");
+    assert_written(None, &format!("1. b.py\n{whole}"), &[("b.py", "x = 5\n\nif y:\n    z = 3\n")]);
+    let margin = "1. b.py\n   ```python\nx = 5\n   y\n   ```\n";
+    assert_written(None, margin, &[("b.py", "x = 5\n   y\n")]);
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n"), ("src/app.py", "x = 1\ny = 6\nz = 3\n")];
+    let diff = |path: &str, hunk: &str| format!("--- a/{path}\n+++ b/{path}\n@@ -1,2 +1,2 @@\n{hunk}");
+    let (first, second) =
+        (diff("b.py", "-x = 1\n+x = 5\n y = 2\n"), diff("src/app.py", " x = 1\n-y = 2\n+y = 6\n"));
+    for reply in [
+        format!("```diff\n{first}```\n\n1. Then:\n\n{}", block("diff", &second)),
+        format!("1. This:\n\n{}2. Then:\n\n{}", block("diff", &first), block("diff", &second)),
+    ] {
+        assert_written(None, &reply, &expected);
+    }
+    let patch = "*** Begin Patch\n*** Update File: b.py\n@@\n-x = 1\n+x = 5\n y = 2\n*** End Patch\n";
+    assert_written(None, &format!("1. This:\n\n{}", block("", patch)), &expected[..1]);
+}
+
+#[test]
 fn fences_in_documentation_end_no_block() {
     let code = "\"\"\"\nUse:\n\n```\nrun\n```\n\"\"\"\nE = 2\n";
     for more in ["", "\nOutput:\n```\n5\n```\n", "\nsrc/app.py\n```python\nx = 5\n```\n"] {
