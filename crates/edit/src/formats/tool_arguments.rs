@@ -101,7 +101,9 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
 /// the beginning of a line.
 fn find_arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
     let rest = reply.get(from..)?;
-    let start = from + (rest.len() - rest.trim_start().len());
+    // Behind a value a comma may lead to the next one.
+    let divides = |c: char| c.is_whitespace() || (from > 0 && matches!(c, ',' | ';'));
+    let start = from + (rest.len() - rest.trim_start_matches(divides).len());
     let whole = reply.get(start..)?.trim_end();
     if from == 0 && whole.starts_with('"') && whole.len() > 1 && whole.ends_with('"') {
         return Some((start, start + whole.len()));
@@ -128,6 +130,38 @@ fn find_arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
 fn looks_like_arguments(text: &str) -> bool {
     let inner = text.trim_start_matches(['{', '[']).trim_start();
     inner.starts_with(['"', '{'])
+}
+
+/// Returns the first list of edits, or what stands for one. An empty one is as good as none beside a
+/// search text.
+fn first_list_of_edits(object: &Map<String, Value>) -> Option<(&'static str, &Value)> {
+    let is_single = || OLD_TEXT_KEYS.iter().any(|key| is_filled(object, key));
+    let list = EDIT_LIST_KEYS.into_iter().find(|key| is_filled(object, key));
+    let list = list.and_then(|key| Some((key, object.get(key)?)));
+    list.or_else(|| first_present_key(object, &EDIT_LIST_KEYS).filter(|_| !is_single()))
+}
+
+/// Returns another key beside a list of edits that asks for something: a further list, a search text, a
+/// whole content.
+fn find_beside_list<'v>(object: &'v Map<String, Value>, list: &str) -> Option<&'v str> {
+    let asks = |key: &str| {
+        OLD_TEXT_KEYS.contains(&key)
+            || EDIT_LIST_KEYS.contains(&key)
+            || (CONTENT_KEYS.contains(&key) && key != "text")
+    };
+    let mut others = object.keys().filter(|key| *key != list && asks(key) && is_filled(object, key));
+    others.next().map(String::as_str)
+}
+
+/// Returns true if a key has a value that isn't empty: models that fill in all keys leave those empty
+/// that don't count.
+fn is_filled(object: &Map<String, Value>, key: &str) -> bool {
+    object.get(key).is_some_and(|value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
+    })
 }
 
 /// Edits in an argument of any name.
@@ -263,12 +297,10 @@ impl<'a> ArgumentsReader<'_, 'a> {
         };
         let path = named.or(outer).or_else(|| read_path(object));
         let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
-        if let Some((key, edits)) = first_present_key(object, &EDIT_LIST_KEYS) {
-            if has(&OLD_TEXT_KEYS) {
-                return self.add_malformed(
-                    path,
-                    format!("it has both \"{key}\" and a search text: give one of them"),
-                );
+        if let Some((key, edits)) = first_list_of_edits(object) {
+            if let Some(other) = find_beside_list(object, key) {
+                return self
+                    .add_malformed(path, format!("it has both \"{key}\" and \"{other}\": give one of them"));
             }
             let Ok(all) = self.bool_argument(object, &replace_all_keys(object), path) else { return };
             let all = all.unwrap_or(self.all);

@@ -533,6 +533,30 @@ fn blocks_in_a_list_lose_the_blanks_of_the_list() {
 }
 
 #[test]
+fn arguments_beside_others_are_not_left_out() {
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n"), ("src/app.py", "x = 1\ny = 6\nz = 3\n")];
+    let one = r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5"}"#;
+    let two = r#"{"path": "src/app.py", "old_string": "y = 2", "new_string": "y = 6"}"#;
+    for reply in [format!("{one}, {two}"), format!("{one},\n{two}"), format!("{one}; {two}\n")] {
+        assert_written(None, &reply, &expected);
+    }
+    for (more, key) in [
+        (format!(r#""changes": [{two}]"#), "changes"),
+        (r#""content": "all new\n""#.to_owned(), "content"),
+        (r#""search": "y = 2""#.to_owned(), "search"),
+    ] {
+        assert_refused(None, &format!(r#"{{"path": "b.py", "edits": [{one}], {more}}}"#), key);
+    }
+    // Empty values are none.
+    for more in [r#""edits": []"#, r#""edits": null"#] {
+        let reply = format!("{}, {more}}}", one.trim_end_matches('}'));
+        assert_written(None, &reply, &expected[..1]);
+    }
+    let filled = format!(r#"{{"path": "b.py", "old_string": "", "content": null, "edits": [{one}]}}"#);
+    assert_written(None, &filled, &expected[..1]);
+}
+
+#[test]
 fn fences_in_documentation_end_no_block() {
     let code = "\"\"\"\nUse:\n\n```\nrun\n```\n\"\"\"\nE = 2\n";
     for more in ["", "\nOutput:\n```\n5\n```\n", "\nsrc/app.py\n```python\nx = 5\n```\n"] {
