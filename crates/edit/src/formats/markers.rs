@@ -63,7 +63,10 @@ pub(crate) fn parse_mark(line: &str) -> Option<MarkLine<'_>> {
     let word = label.split([' ', '\t', '>', ':']).next().unwrap_or(label);
     let spaced = rest.starts_with([' ', '\t']);
     let after = label.get(word.len()..).unwrap_or_default().trim();
+    let is_small = |wanted: &str| spaced && length == GIT_MARK_CHARS && label.eq_ignore_ascii_case(wanted);
     let mark = match (sign, word) {
+        (b'<', _) if is_small("search") => Mark::Open(""),
+        (b'>', _) if is_small("replace") => Mark::Close,
         (b'<' | b'-', "SEARCH") if spaced => Mark::Open(after.trim_start_matches([':', '>']).trim()),
         (b'<', "ORIGINAL") if spaced => Mark::Open(after),
         (b'<' | b'-', "SEARCH" | "REPLACE") | (b'>' | b'+', "SEARCH") if after.is_empty() => Mark::Faulty,
@@ -135,6 +138,9 @@ mod tests {
             (">>>>>>> REPLACE ```", Some(Mark::Close)),
             (">>>>>>> REPLACEd\n", Some(Mark::Close)),
             (">>>>>>> REPLACE me", Some(Mark::ConflictEnd)),
+            ("<<<<<<< search", Some(Mark::Open(""))),
+            (">>>>>>> Replace\r\n", Some(Mark::Close)),
+            (">>> replace", None),
             (">>> print(1)", None),
             ("<<<<<<< HEAD", Some(Mark::Conflict)),
             (">>>>>>> main", Some(Mark::ConflictEnd)),

@@ -533,6 +533,15 @@ fn blocks_in_a_list_lose_the_blanks_of_the_list() {
 }
 
 #[test]
+fn marks_in_small_letters_are_marks() {
+    let block =
+        X.replace("<<<<", "<<<<<<< search").replace("====", "=======").replace(">>>>", ">>>>>>> replace");
+    let other = "src/app.py\n<<<<<<< SEARCH\ny = 2\n=======\ny = 6\n>>>>>>> REPLACE\n";
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n"), ("src/app.py", "x = 1\ny = 6\nz = 3\n")];
+    assert_written(None, &format!("b.py\n{block}\n{other}"), &expected);
+}
+
+#[test]
 fn arguments_beside_others_are_not_left_out() {
     let expected = [("b.py", "x = 5\ny = 2\nz = 3\n"), ("src/app.py", "x = 1\ny = 6\nz = 3\n")];
     let one = r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5"}"#;
