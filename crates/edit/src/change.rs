@@ -375,13 +375,6 @@ impl OpsApplier<'_> {
                     Err(with) => overlap = Some((with, placed.line)),
                 }
             }
-            if let (Some((with, line)), Ok(placed)) = (&overlap, &found)
-                && run.inserts_beside(placed)
-                && with.checked_sub(first).and_then(|with| ops.get(with)) != Some(step)
-            {
-                self.record_refusal(op, Refusal::Overlap { with: with + 1, line: *line });
-                continue;
-            }
             // The same edit twice in one reply is one edit.
             if let Some((with, _)) = overlap
                 && with.checked_sub(first).and_then(|with| ops.get(with)) == Some(step)
@@ -396,15 +389,13 @@ impl OpsApplier<'_> {
                 continue;
             }
             // Not where the model looked last: perhaps in what the steps before have written.
-            let again = match run.is_untouched() {
-                true => found,
-                false => {
-                    self.find_step(&IndexedText::new(run.current_text(), 1), step, PrecedingHunk::default())
-                }
-            };
+            let beside = found.as_ref().is_ok_and(|placed| run.inserts_beside(placed));
+            let again = self.find_again(&mut run, step, found);
             match (again, overlap) {
                 // A part of a line that another step has written is hardly what was searched.
-                (Ok(here), Some((with, line))) if !replaces_whole_lines(run.current_text(), &here) => {
+                (Ok(here), Some((with, line)))
+                    if beside || !replaces_whole_lines(run.current_text(), &here) =>
+                {
                     self.record_refusal(op, Refusal::Overlap { with: with + 1, line });
                 }
                 (Ok(here), _) => {
@@ -458,6 +449,19 @@ impl OpsApplier<'_> {
             self.find_step_by_lines(file, step, preceding)
         });
         again.map_or(found, Ok)
+    }
+
+    /// Finds a step in what the steps before it have written.
+    fn find_again(
+        &self,
+        run: &mut LayeredText<'_>,
+        step: &EditOp,
+        found: Result<PlacedEdit, Refusal>,
+    ) -> Result<PlacedEdit, Refusal> {
+        match run.is_untouched() {
+            true => found,
+            false => self.find_step(&IndexedText::new(run.current_text(), 1), step, PrecedingHunk::default()),
+        }
     }
 
     /// Finds a step that alone could mean several places: where as many steps look for the same

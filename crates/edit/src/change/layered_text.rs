@@ -132,8 +132,8 @@ impl<'a> LayeredText<'a> {
         Some(PlacedEdit { pieces: vec![(span, piece)], ..placed.clone() })
     }
 
-    /// Returns true if a placement in the text before the run only puts lines in, right where a step
-    /// before it only puts some in: nobody tells their order.
+    /// Returns true if a placement in the text before the run only puts lines in, right where an
+    /// earlier step only puts some in: nobody tells their order.
     pub(super) fn inserts_beside(&self, placed: &PlacedEdit) -> bool {
         let [(span, piece)] = placed.pieces.as_slice() else { return false };
         let (place, _) = trim_unchanged_edges(&self.last, span, piece);

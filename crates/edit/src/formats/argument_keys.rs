@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::formats::argument_values::first_present_key;
+
 pub(crate) const PATH_KEYS: [&str; 10] = [
     "path",
     "file_path",
@@ -42,6 +44,9 @@ pub(crate) const NEW_TEXT_KEYS: [&str; 10] = [
 ];
 
 pub(crate) const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
+
+pub(crate) const EDIT_LIST_KEYS: [&str; 6] =
+    ["edits", "edit", "replacements", "changes", "operations", "patches"];
 
 /// Parts of keys that ask for all places, in small letters without underscores.
 const REPLACE_ALL_KEY_PARTS: [&str; 7] = [
@@ -258,6 +263,38 @@ pub(super) fn find_adding_key(object: &Map<String, Value>) -> Option<&str> {
         _ => adds(key),
     });
     keys.next().map(|(key, _)| key.as_str())
+}
+
+/// Returns the first list of edits, or what stands for one. An empty one is as good as none beside
+/// a search text.
+pub(super) fn first_list_of_edits(object: &Map<String, Value>) -> Option<(&'static str, &Value)> {
+    let is_single = || OLD_TEXT_KEYS.iter().any(|key| is_filled(object, key));
+    let list = EDIT_LIST_KEYS.into_iter().find(|key| is_filled(object, key));
+    let list = list.and_then(|key| Some((key, object.get(key)?)));
+    list.or_else(|| first_present_key(object, &EDIT_LIST_KEYS).filter(|_| !is_single()))
+}
+
+/// Returns another key beside a list of edits that asks for something: a further list, a search
+/// text, a whole content.
+pub(super) fn find_beside_list<'v>(object: &'v Map<String, Value>, list: &str) -> Option<&'v str> {
+    let asks = |key: &str| {
+        OLD_TEXT_KEYS.contains(&key)
+            || EDIT_LIST_KEYS.contains(&key)
+            || (CONTENT_KEYS.contains(&key) && key != "text")
+    };
+    let mut others = object.keys().filter(|key| *key != list && asks(key) && is_filled(object, key));
+    others.next().map(String::as_str)
+}
+
+/// Returns true if a key has a value that isn't empty: models that fill in all keys leave those
+/// empty that don't count.
+fn is_filled(object: &Map<String, Value>, key: &str) -> bool {
+    object.get(key).is_some_and(|value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
+    })
 }
 
 /// Returns the words of a key in camelCase or snake_case, in small letters.

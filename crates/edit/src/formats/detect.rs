@@ -39,8 +39,7 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     let mut calls = text_calls::CallStarts::new(reply);
     let mut named: Option<(u8, usize, usize)> = None;
     // A fence that names no file, and how far unnamed conflict marks have come in one that does.
-    let (mut unnamed, mut conflict) = (false, 0);
-    let mut whole: Option<bool> = None;
+    let (mut unnamed, mut conflict, mut whole) = (false, 0, None);
     let tag = memchr::memmem::Finder::new("<edit");
     let mut edit = tag.find(reply.as_bytes());
     let mut rows = ReplyLines::new(reply).peekable();
@@ -70,22 +69,17 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
                 unnamed = false;
                 continue;
             }
-            let [next, second] = first_edit_lines(&source, end);
+            let [next, second] = first_edit_lines(&source, &row);
             let first = next.trim_start();
-            let indent = row.text.get(..row.text.len() - row.text.trim_start().len()).unwrap_or_default();
-            let known = format_of_unique_line(
-                next.strip_prefix(indent).unwrap_or(next),
-                second.strip_prefix(indent).unwrap_or(second),
-            );
-            if let (false, Some(format @ (Format::Udiff | Format::Patch))) = (indent.is_empty(), known) {
-                return Some(format);
+            let unique = format_of_unique_line(next, second);
+            if row.text.starts_with([' ', '\t']) && matches!(unique, Some(Format::Udiff | Format::Patch)) {
+                return unique;
             }
-            let known = known.is_some() || begins_fenced_edit(first, reply, &row);
+            let known = unique.is_some() || begins_fenced_edit(first, reply, &row);
             let above = || is_named_above(&source, (from, row.start), end, info);
             if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
-                named = Some((sign, length, end));
-                conflict = 0;
+                (named, conflict) = (Some((sign, length, end)), 0);
             }
             unnamed = named.is_none();
             json |= first.starts_with(['{', '[']);
@@ -166,12 +160,14 @@ fn begins_edit_arguments(reply: &str, row: &ReplyLine<'_>, looked_at: &mut usize
     is_edit_object(value)
 }
 
-/// The first two lines of a block that aren't blank, without one that names its file where an edit
-/// begins below it.
-fn first_edit_lines<'a>(source: &ReplySource<'a>, at: usize) -> [&'a str; 2] {
-    let rows = ReplyLines::new(source.reply.get(at..).unwrap_or_default()).map(|row| row.text);
+/// The first two lines of a block that aren't blank, without the blanks before its fence. One that
+/// names its file doesn't count where an edit begins below it.
+fn first_edit_lines<'a>(source: &ReplySource<'a>, fence: &ReplyLine<'a>) -> [&'a str; 2] {
+    let (text, inside) = (fence.text, fence.start + fence.text.len());
+    let indent = text.get(..text.len() - text.trim_start().len()).unwrap_or_default();
+    let rows = ReplyLines::new(source.reply.get(inside..).unwrap_or_default()).map(|row| row.text);
     let mut filled = rows.filter(|line| !line.trim().is_empty());
-    let mut next = || filled.next().unwrap_or_default();
+    let mut next = || filled.next().map_or("", |line| line.strip_prefix(indent).unwrap_or(line));
     let [first, second, third] = [next(), next(), next()];
     let begins = format_of_unique_line(second, third).is_some();
     if begins && paths::path_on_line(first, source).is_some() { [second, third] } else { [first, second] }

@@ -36,8 +36,8 @@ pub(crate) fn split_lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Takes the blanks before a fence away from the lines in it, where a patch begins on its first line:
-/// they belong to the list that the fence stands in.
+/// Takes the blanks before a fence away from the lines in it, where a patch begins on the first of
+/// these: they belong to the list that the fence stands in.
 pub(crate) fn strip_fence_indents(lines: &mut [&str]) {
     let blanks = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
     let mut open: Option<(char, usize, usize)> = None;

@@ -129,8 +129,8 @@ pub(crate) fn closing_tags<'a>(
     })
 }
 
-/// Returns true if an `<edit>` block, not just the word, begins at `at`: one of its tags follows, or
-/// begins one of the next lines where nothing else stands on the line of the `<edit>`.
+/// Returns true if an `<edit>` block, not just the word, begins at `at`: one of its tags
+/// follows, or begins one of the next lines where the `<edit>` is alone on its own.
 pub(crate) fn begins_edit_block(text: &str, at: usize) -> bool {
     let Some(tag) = parse_opening_tag(text, at, "edit").filter(|tag| !tag.closed) else { return false };
     let is_known = |at: usize| EDIT_BLOCK_TAGS.iter().any(|name| parse_opening_tag(text, at, name).is_some());

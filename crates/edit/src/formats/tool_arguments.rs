@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::argument_keys::{
-    COMMAND_KEYS, CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, counts_all, find_adding_key,
-    find_part_key, find_quoting_key, has_tool_argument_keys, keys_where, read_new_text, read_paired_keys,
-    read_path, read_searched_text, replace_all_keys,
+    COMMAND_KEYS, CONTENT_KEYS, EDIT_LIST_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, counts_all,
+    find_adding_key, find_beside_list, find_part_key, find_quoting_key, first_list_of_edits,
+    has_tool_argument_keys, keys_where, read_new_text, read_paired_keys, read_path, read_searched_text,
+    replace_all_keys,
 };
 use crate::formats::argument_values::{first_present_key, json_type_name, read_bool, read_number, read_text};
 use crate::formats::block::{BlockProblem, ProblemKind};
@@ -23,7 +24,6 @@ use crate::formats::{
 use crate::lines::line_at;
 
 const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
-const EDIT_LIST_KEYS: [&str; 6] = ["edits", "edit", "replacements", "changes", "operations", "patches"];
 /// Keys that say where in a file a text goes: it is no whole file then.
 const PLACE_KEYS: [&str; 18] = [
     "insert_line",
@@ -130,38 +130,6 @@ fn find_arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
 fn looks_like_arguments(text: &str) -> bool {
     let inner = text.trim_start_matches(['{', '[']).trim_start();
     inner.starts_with(['"', '{'])
-}
-
-/// Returns the first list of edits, or what stands for one. An empty one is as good as none beside a
-/// search text.
-fn first_list_of_edits(object: &Map<String, Value>) -> Option<(&'static str, &Value)> {
-    let is_single = || OLD_TEXT_KEYS.iter().any(|key| is_filled(object, key));
-    let list = EDIT_LIST_KEYS.into_iter().find(|key| is_filled(object, key));
-    let list = list.and_then(|key| Some((key, object.get(key)?)));
-    list.or_else(|| first_present_key(object, &EDIT_LIST_KEYS).filter(|_| !is_single()))
-}
-
-/// Returns another key beside a list of edits that asks for something: a further list, a search text, a
-/// whole content.
-fn find_beside_list<'v>(object: &'v Map<String, Value>, list: &str) -> Option<&'v str> {
-    let asks = |key: &str| {
-        OLD_TEXT_KEYS.contains(&key)
-            || EDIT_LIST_KEYS.contains(&key)
-            || (CONTENT_KEYS.contains(&key) && key != "text")
-    };
-    let mut others = object.keys().filter(|key| *key != list && asks(key) && is_filled(object, key));
-    others.next().map(String::as_str)
-}
-
-/// Returns true if a key has a value that isn't empty: models that fill in all keys leave those empty
-/// that don't count.
-fn is_filled(object: &Map<String, Value>, key: &str) -> bool {
-    object.get(key).is_some_and(|value| match value {
-        Value::Null => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        _ => true,
-    })
 }
 
 /// Edits in an argument of any name.
@@ -379,13 +347,7 @@ impl<'a> ArgumentsReader<'_, 'a> {
             Some("delete" | "delete_file" | "remove")
                 if first_present_key(object, &OLD_TEXT_KEYS).is_none() =>
             {
-                let Some(key) = find_part_key(object) else { return Ok(EditOp::Delete) };
-                let message = format!(
-                    "it deletes, and \"{key}\" is for a part of the file: to delete a text, give it as \"old_string\" with an \
-                     empty \"new_string\"; to delete the file, give nothing but its path"
-                );
-                self.add_malformed(path, message);
-                return Err(());
+                return self.read_deletion(object, path);
             }
             Some("rename" | "move") => {
                 let to = self.text_argument(object, &["to", "new_path", "newPath", "destination"], path)?;
@@ -447,6 +409,17 @@ impl<'a> ArgumentsReader<'_, 'a> {
                 Err(())
             }
         }
+    }
+
+    /// A file that goes: nothing names a part of it.
+    fn read_deletion(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        let Some(key) = find_part_key(object) else { return Ok(EditOp::Delete) };
+        let message = format!(
+            "it deletes, and \"{key}\" is for a part of the file: to delete a text, give it as \"old_string\" with an \
+             empty \"new_string\"; to delete the file, give nothing but its path"
+        );
+        self.add_malformed(path, message);
+        Err(())
     }
 
     fn read_replacement(

@@ -440,7 +440,8 @@ impl<'a> DiffReader<'a> {
             && paths::labelled_path(line, self.source).is_some()
     }
 
-    /// The line at which the hunk goes on after blank ones, although its header's counts are used up.
+    /// The line at which the hunk goes on after blank ones, although its header's counts are used
+    /// up.
     fn line_of_continued_hunk(&self) -> Option<usize> {
         let rest = self.lines.get(self.at..)?;
         let ahead = rest.iter().position(|line| !strip_carriage_return(line).is_empty())?;

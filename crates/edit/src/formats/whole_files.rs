@@ -44,6 +44,8 @@ const DIFF_ENDINGS: [&[u8]; 2] = [b".diff", b".patch"];
 /// The longest opening marks of a fence.
 const MAX_FENCE_MARKS: usize = 32;
 
+/// Maximum number of fences without a language that are looked at below a block of code.
+const MAX_INNER_FENCES: usize = 16;
 /// Only so many fences of one text are looked at to tell which is its last.
 const MAX_FENCES: usize = 64;
 
@@ -176,7 +178,7 @@ fn fenced_blocks<'a>(source: &ReplySource<'a>) -> Vec<FencedBlock<'a>> {
         let (last, closed) = find_closing_fence(source, &rows, at, markdown);
         let last = match last {
             Some(first) if !markdown && closed == FenceEnd::Yes => {
-                Some(inner_fences::end_of_code(source, &rows, (at, first), name))
+                Some(end_of_code(source, &rows, (at, first), name))
             }
             other => other,
         };
@@ -282,6 +284,35 @@ fn find_closing_fence(
         Some(first) if markdown && bare >= 3 && bare % 2 == 1 => (Some(first), FenceEnd::Unclear),
         Some(first) => (Some(first), FenceEnd::Yes),
     }
+}
+
+/// Returns the index of the fence that ends the block of code at `at`, of which `first` seems to be
+/// the end: a later one where only the text up to that one is code.
+fn end_of_code(
+    source: &ReplySource<'_>,
+    rows: &[(ReplyLine<'_>, FenceLine<'_>)],
+    (at, first): (usize, usize),
+    name: Option<&str>,
+) -> usize {
+    let Some((open, opening)) = rows.get(at).filter(|(_, opening)| opening.sign != b'<') else {
+        return first;
+    };
+    let is_bare = |index: &usize| {
+        let fence = rows.get(*index).map(|(_, fence)| fence);
+        fence.is_some_and(|fence| (fence.sign, fence.info) == (opening.sign, ""))
+            && fence.is_some_and(|fence| fence.length >= opening.length)
+            && !is_fence_named(source, rows, *index)
+    };
+    let inner = (first + 1..).take_while(is_bare).take(MAX_INNER_FENCES).count();
+    // Each inner fence has an end.
+    let ends: Vec<usize> = (first..=first + inner).step_by(2).collect();
+    let text = |end: &usize| {
+        let end = rows.get(*end).map_or(0, |(row, _)| row.start);
+        source.reply.get(open.start + open.text.len()..end).unwrap_or_default()
+    };
+    let texts: Vec<&str> = ends.iter().map(text).collect();
+    let found = if texts.len() > 1 { inner_fences::first_code(name, opening.info, &texts) } else { 0 };
+    ends.get(found).copied().unwrap_or(first)
 }
 
 /// The fence that closes the fence at `at` by repeating all of it, info string included: the last

@@ -213,8 +213,8 @@ pub(super) fn unescape_patch(reply: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character whose code in JSON a text begins with, after its `\u`, and the rest: one code, or two
-/// that stand for one character (RFC 8259, section 7).
+/// The character whose code in JSON a text begins with, after its `\u`, and the rest: one code, or
+/// two that stand for one character (RFC 8259, section 7).
 fn read_code_point(text: &str) -> Option<(char, &str)> {
     let unit = |text: &str| u16::from_str_radix(text.get(..4)?, 16).ok();
     let first = unit(text)?;
