@@ -50,7 +50,8 @@ pub(super) fn locate_exactly<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<
 /// Resolves exact matches to the pieces that are written.
 pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Result<PlacedEdit, Refusal> {
     let mut spans: Vec<Range<usize>> = places.iter().map(|place| place.span.clone()).collect();
-    if !hunk.all && !hunk.allow.differences {
+    let mut left = None;
+    if !hunk.allow.differences {
         // `timeout = 10` is never meant by `timeout = 100`.
         let whole: Vec<Range<usize>> =
             spans.iter().filter(|span| !splits_number(text, span)).cloned().collect();
@@ -58,6 +59,9 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
             let difference = "the search text begins or ends inside a longer number of the file".to_owned();
             return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
         }
+        left = (hunk.all && whole.len() < spans.len()).then(|| {
+            format!("{} places inside longer numbers were left as they are", spans.len() - whole.len())
+        });
         spans = whole;
     }
     if !hunk.all && gives_one_text(text, &spans, hunk.replace) {
@@ -79,6 +83,7 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
         narrowed
             .then(|| "kept the line break beside the replaced lines, which the replacement lacks".to_owned()),
         adapted.map(str::to_owned),
+        left,
         spans.first().and_then(|span| explain::note_split_word(text, span)),
         spans.first().and_then(|span| explain::note_lost_indentation(text, span, hunk.replace)),
     ];

@@ -358,3 +358,12 @@ fn all_places_are_all_whatever_ends_their_lines() {
     let done = journeyman_edit::replace("a\r\nb\r\na\nb\n", "a\nb\n", "c\n", true).unwrap();
     assert_eq!((done.text.as_str(), done.count), ("c\r\nc\n", 2));
 }
+
+#[test]
+fn all_places_are_none_within_longer_numbers() {
+    let done = journeyman_edit::replace("t = 100\nu = 10\nv = 10.5\n", "10", "20", true).unwrap();
+    assert_eq!((done.text.as_str(), done.count), ("t = 100\nu = 20\nv = 10.5\n", 1));
+    assert!(done.note.unwrap().contains("2 places inside longer numbers"));
+    let refusal = journeyman_edit::replace("t = 100\n", "10", "20", true).unwrap_err();
+    assert_eq!(refusal.kind(), "guarded_mismatch");
+}
