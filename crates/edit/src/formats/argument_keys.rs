@@ -103,7 +103,7 @@ const TEXT_KEY_PAIRS: [(&str, &str); 12] = [
 const TEXT_KEY_ENDS: [&str; 7] = ["string", "str", "text", "content", "code", "snippet", "lines"];
 /// Returns true if a text has a key that the arguments of edit tools have.
 pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
-    let names = [
+    const NAMES: [&str; 22] = [
         "\"old_string\"",
         "\"oldString\"",
         "\"old_str\"",
@@ -112,6 +112,11 @@ pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
         "\"oldText\"",
         "\"old_text\"",
         "\"search\"",
+        "\"new_string\"",
+        "\"newString\"",
+        "\"new_str\"",
+        "\"newText\"",
+        "\"new_text\"",
         "\"edits\"",
         "\"replacements\"",
         "\"symbol\"",
@@ -123,7 +128,7 @@ pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
         "\"code_edit\"",
     ];
     let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
-    names.into_iter().any(has)
+    NAMES.into_iter().any(has)
 }
 
 /// The arguments with the usual keys, where the two texts have other names that belong together:

@@ -576,3 +576,12 @@ fn fences_in_documentation_end_no_block() {
     let plain = "b.py\n```python\nx = 5\n```\n\nOutput:\n```\n5\n```\n";
     assert_written(None, plain, &[("b.py", "x = 5\n")]);
 }
+
+#[test]
+fn arguments_without_a_search_text_are_told_beside_others() {
+    let one = r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5"}"#;
+    for other in ["new_string", "new_str", "newText"] {
+        let reply = format!("{one}\n\n{{\"path\": \"src/app.py\", \"{other}\": \"x = 2\"}}\n");
+        assert_refused(None, &reply, "old_string");
+    }
+}
