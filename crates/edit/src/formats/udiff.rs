@@ -447,8 +447,13 @@ impl<'a> DiffReader<'a> {
         let ahead = rest.iter().position(|line| !strip_carriage_return(line).is_empty())?;
         let at = self.at + ahead;
         let line = rest.get(ahead)?;
-        let prefixed =
-            line.starts_with([' ', '+', '-']) && !matches!(strip_carriage_return(line), "-- " | "--");
+        let item = line.strip_prefix("- ").or_else(|| line.strip_prefix("+ "));
+        // Outside of a fence a list may follow: hardly a line is indented by one blank.
+        let is_item = self.fence.is_none()
+            && item.is_some_and(|text| text.starts_with(|c: char| c.is_alphanumeric() || c == '`'));
+        let prefixed = line.starts_with([' ', '+', '-'])
+            && !is_item
+            && !matches!(strip_carriage_return(line), "-- " | "--");
         (prefixed && self.names_at(at).is_none()).then_some(at)
     }
 

@@ -585,3 +585,15 @@ fn arguments_without_a_search_text_are_told_beside_others() {
         assert_refused(None, &reply, "old_string");
     }
 }
+
+#[test]
+fn a_list_below_a_diff_without_a_fence_is_no_part_of_it() {
+    let diff = "--- a/b.py\n+++ b/b.py\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 5\n y = 2\n\n";
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n")];
+    for list in ["- x is five now.\n- Nothing else.\n", "+ `x` is five.\n", "* x is five.\n"] {
+        assert_written(None, &format!("{diff}{list}"), &expected);
+    }
+    // Counts that are too low: the hunk goes on.
+    let longer = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-x = 1\n+x = 5\n y = 2\n-z = 3\n";
+    assert_written(None, longer, &[("b.py", "x = 5\ny = 2\n")]);
+}
