@@ -109,7 +109,7 @@ impl<'a> PatchReader<'a> {
                 continue;
             }
             let (name, read) = match parse_marker(line, false) {
-                Some(Marker::Environment | Marker::Begin) => {
+                Some(Marker::Environment | Marker::Begin | Marker::End) => {
                     self.at += 1;
                     continue;
                 }

@@ -597,3 +597,15 @@ fn a_list_below_a_diff_without_a_fence_is_no_part_of_it() {
     let longer = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-x = 1\n+x = 5\n y = 2\n-z = 3\n";
     assert_written(None, longer, &[("b.py", "x = 5\ny = 2\n")]);
 }
+
+#[test]
+fn a_quoted_name_in_a_patch_is_the_file() {
+    let patch = "*** Begin Patch\n*** Update File: \"b.py\"\n@@\n-x = 1\n+x = 5\n*** End Patch\n";
+    assert_written(None, patch, &[("b.py", "x = 5\ny = 2\nz = 3\n")]);
+}
+
+#[test]
+fn marks_of_a_patch_in_small_letters_are_marks() {
+    let patch = "*** begin patch\n*** update file: b.py\n@@\n-x = 1\n+x = 5\n*** end patch\n";
+    assert_written(None, patch, &[("b.py", "x = 5\ny = 2\nz = 3\n")]);
+}

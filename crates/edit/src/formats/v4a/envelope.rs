@@ -38,7 +38,7 @@ pub(super) fn parse_marker(line: &str, in_hunk: bool) -> Option<Marker<'_>> {
     let words = text.strip_prefix("***")?.trim_start();
     let named = |what: &str| {
         let head = words.get(..what.len()).filter(|head| head.eq_ignore_ascii_case(what))?;
-        words.get(head.len()..).map(|name| name.trim().trim_matches('`'))
+        words.get(head.len()..).map(|name| name.trim().trim_matches(['`', '"', '\'']))
     };
     if let Some(name) = named("Add File:").or_else(|| named("Create File:")) {
         return Some(Marker::Add(name));
