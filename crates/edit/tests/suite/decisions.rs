@@ -119,6 +119,21 @@ fn a_move_without_hunks() {
 }
 
 #[test]
+fn a_path_that_is_renamed_away() {
+    let moved = "<edit>\n<file>f.txt</file>\n<rename>b.txt</rename>\n</edit>\n";
+    for more in [
+        "<replace>\nother\n</replace>",
+        "<search>\nx = 1\n</search>\n<replace>\nx = 2\n</replace>",
+        "<delete/>",
+    ] {
+        let reply = format!("{moved}<edit>\n<file>f.txt</file>\n{more}\n</edit>\n");
+        let plan = plan(&reply, &ApplyOptions::default(), &tree(&[("f.txt", "x = 1\n")]));
+        assert_eq!(plan.changes_to_write(), [], "{reply}");
+        assert!(plan.failed[0].message.contains("renamed to b.txt"), "{:?}", plan.failed);
+    }
+}
+
+#[test]
 fn emptying_a_file() {
     let emptied = patch(&[("a.txt", "one\n")], "*** Update File: a.txt\n@@\n-one");
     assert_eq!(after(&emptied), "");

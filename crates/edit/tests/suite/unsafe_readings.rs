@@ -70,21 +70,6 @@ fn what_goes_to_a_place_of_a_file_makes_no_new_file() {
 }
 
 #[test]
-fn a_path_that_an_edit_moves_away_is_not_written_too() {
-    let moved = "<edit>\n<file>f.txt</file>\n<rename>b.py</rename>\n</edit>\n";
-    for more in [
-        "<replace>\nother\n</replace>",
-        "<search>\nx = 1\n</search>\n<replace>\nx = 2\n</replace>",
-        "<delete/>",
-    ] {
-        let reply = format!("{moved}<edit>\n<file>f.txt</file>\n{more}\n</edit>\n");
-        let plan = planned("x = 1\n", &reply);
-        assert_eq!(plan.changes_to_write(), [], "{reply}");
-        assert!(plan.failed[0].message.contains("renamed to b.py"), "{:?}", plan.failed);
-    }
-}
-
-#[test]
 fn a_count_of_replacements_is_compared_whatever_ends_the_lines() {
     let file = "a\r\nb\r\na\r\nb\r\n";
     let arguments = |count: u32| {
