@@ -68,7 +68,7 @@ pub fn read_reply(source: &ReplySource<'_>, format: Option<Format>) -> ParsedRep
         reading.problems.extend(doubtful);
     }
     if format.is_none() {
-        if !matches!(chosen, Format::Whole | Format::Lazy | Format::Tool) {
+        if !matches!(chosen, Format::Whole | Format::Lazy) {
             read_whole_files(&mut reading, source);
         }
         refuse_second_format(&mut reading, source, chosen);
@@ -120,21 +120,24 @@ fn read_whole_files(reading: &mut ParsedReply, source: &ReplySource<'_>) {
 
 /// Says that the text around the edits has edits in another format.
 fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, chosen: Format) {
-    let second = detect(&reading.prose).filter(|other| {
-        *other != chosen
-            && match other {
-                Format::Whole | Format::Lazy => false,
-                // JSON with words of edits may be anything; with a file and both texts it is one.
-                Format::Tool => {
-                    has_replacement(&ReplySource { reply: &reading.prose, path: None, ..*source })
-                }
-                _ => true,
-            }
+    let second = detect(&reading.prose).filter(|other| match other {
+        Format::Whole | Format::Lazy => false,
+        // JSON with words of edits may be anything; with a file and both texts it is one.
+        Format::Tool => has_replacement(&ReplySource { reply: &reading.prose, path: None, ..*source }),
+        // A hunk that no patch of the reply has.
+        Format::Patch => true,
+        other => *other != chosen,
     });
     if let Some(other) = second {
-        let message = format!(
-            "the reply has edits in the format `{chosen}` and also in `{other}`, which were not read: send all in one"
-        );
+        let message = if other == chosen {
+            format!(
+                "the reply has further edits in the format `{chosen}`, which were not read: send all in one form"
+            )
+        } else {
+            format!(
+                "the reply has edits in the format `{chosen}` and also in `{other}`, which were not read: send all in one"
+            )
+        };
         let problem = BlockProblem { kind: ProblemKind::Malformed, line: 1, subject: None, message };
         reading.problems.push(problem);
     }

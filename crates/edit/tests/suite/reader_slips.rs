@@ -609,3 +609,28 @@ fn marks_of_a_patch_in_small_letters_are_marks() {
     let patch = "*** begin patch\n*** update file: b.py\n@@\n-x = 1\n+x = 5\n*** end patch\n";
     assert_written(None, patch, &[("b.py", "x = 5\ny = 2\nz = 3\n")]);
 }
+
+#[test]
+fn nothing_of_a_mixed_reply_is_left_out_without_a_word() {
+    let arguments = r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5"}"#;
+    let call = |path: &str, old: &str, new: &str| {
+        format!(
+            "<function=edit>\n<parameter=path>\n{path}\n</parameter>\n<parameter=old_str>\n{old}\n</parameter>\n\
+             <parameter=new_str>\n{new}\n</parameter>\n</function>\n"
+        )
+    };
+    let second = call("src/app.py", "y = 2", "y = 6");
+    for reply in [format!("{arguments}\n\n{second}"), format!("{second}\n{arguments}\n")] {
+        assert_refused(None, &reply, "further edits");
+    }
+    let whole = "b.py\n```python\nx = 5\ny = 2\nz = 3\n```\n";
+    let mut expected = [("b.py", "x = 5\ny = 2\nz = 3\n"), ("src/app.py", "x = 1\ny = 6\nz = 3\n")];
+    expected.reverse();
+    assert_written(None, &format!("{whole}\n{second}"), &expected);
+    assert_written(None, &format!("{second}\n{whole}"), &expected);
+    let patch = "*** Begin Patch\n*** Update File: src/app.py\n@@\n-y = 2\n+y = 6\n*** End Patch\n";
+    let bare = "b.py\n```diff\n@@ @@\n-x = 1\n+x = 5\n```\n";
+    for reply in [format!("{patch}\n{bare}"), format!("{bare}\n{patch}")] {
+        assert_refused(None, &reply, "further edits");
+    }
+}
