@@ -115,6 +115,11 @@ fn read_whole_files(reading: &mut ParsedReply, source: &ReplySource<'_>) {
             reading.edits.push(edit);
         }
     }
+    let is_other = |subject: &String| !named.iter().any(|path| path.to_string() == *subject);
+    let cut_off = files.problems.into_iter().filter(|problem| {
+        problem.kind == ProblemKind::Incomplete && problem.subject.as_ref().is_some_and(is_other)
+    });
+    reading.problems.extend(cut_off);
     reading.prose = files.prose;
 }
 

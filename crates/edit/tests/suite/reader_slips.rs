@@ -634,3 +634,12 @@ fn nothing_of_a_mixed_reply_is_left_out_without_a_word() {
         assert_refused(None, &reply, "further edits");
     }
 }
+
+#[test]
+fn a_new_file_that_is_cut_off_beside_edits_is_told() {
+    let block = "b.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n";
+    let reply = format!("{block}\nnew.py\n```python\nn = 1\nm");
+    let files = BTreeMap::from([(RelPath::parse("b.py").unwrap(), TEXT.to_owned())]);
+    let plan = plan(&reply, &ApplyOptions { cut_off: true, ..ApplyOptions::default() }, &files);
+    assert!(plan.failed.iter().any(|failure| failure.message.contains("new.py")), "{:?}", plan.failed);
+}
