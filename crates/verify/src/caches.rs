@@ -8,7 +8,7 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use bytecode::LibraryBytecode;
 use journeyman_sandbox::{ProjectCopy, Request, Toolchains};
@@ -27,17 +27,14 @@ const VIRTUAL_ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 #[derive(Debug)]
 pub struct CheckCaches {
     path: PathBuf,
-    /// Directories with the bytecode of Python's library, which checks only read.
-    libraries: Vec<PathBuf>,
-    /// Libraries whose bytecode isn't kept yet.
-    missing: Mutex<Vec<LibraryBytecode>>,
+    /// The library of the toolchains' Python.
+    libraries: Vec<LibraryBytecode>,
     /// Set once Go's build cache has what the host's has.
     go_build: OnceLock<bool>,
 }
 
 impl CheckCaches {
-    /// Creates the directory, with the bytecode of the library of the toolchains' Python. What
-    /// processes left that were killed is removed in the background.
+    /// Creates the directory. What processes left that were killed is removed in the background.
     ///
     /// # Errors
     /// Failures of the file system; an error where the state directory lies in the project.
@@ -50,15 +47,10 @@ impl CheckCaches {
         std::thread::spawn(move || remove_trees_of_ended_processes(&ended));
         let path = all.join(format!("{}-{unique:x}", std::process::id()));
         DirBuilder::new().recursive(true).mode(0o700).create(path.join("python"))?;
-        let mut caches =
-            Self { path, libraries: Vec::new(), missing: Mutex::default(), go_build: OnceLock::new() };
-        if let Some(path) = toolchains.env.get(OsStr::new("PATH")) {
-            let (made, missing) =
-                LibraryBytecode::find(path, &all).into_iter().partition(|it| it.is_linked());
-            caches.add_library_bytecode(made);
-            caches.missing = Mutex::new(missing);
-        }
-        Ok(caches)
+        let search_path = toolchains.env.get(OsStr::new("PATH"));
+        let libraries = search_path.map(|search_path| LibraryBytecode::find(search_path, &all));
+        let libraries = libraries.unwrap_or_default();
+        Ok(Self { path, libraries, go_build: OnceLock::new() })
     }
 
     /// Drops the bytecode of the project's own sources, before checks that use these caches: it is
@@ -75,19 +67,19 @@ impl CheckCaches {
         Ok(())
     }
 
-    /// Puts the bytecode of libraries into these caches.
-    fn add_library_bytecode(&mut self, libraries: Vec<LibraryBytecode>) {
+    /// Gives a check the bytecode of Python's library, which it only reads. A project's first check
+    /// in Python waits for the links, which take less time than compiling a test library.
+    fn add_library_bytecode(&self, request: &mut Request) {
+        let calls_python = calls_program(request, |word| {
+            PYTHON_PROGRAM_PREFIXES.iter().any(|known| word.starts_with(known.as_bytes()))
+        });
         let python = self.python_directory();
-        let used = libraries.into_iter().filter(|library| library.link_into(&python).is_ok());
-        self.libraries = used.map(|library| library.links).collect();
-    }
-
-    /// Begins to keep the bytecode of libraries that isn't kept yet, for sessions to come.
-    fn save_library_bytecode(&self) {
-        let missing = std::mem::take(&mut *self.missing.lock().unwrap_or_else(PoisonError::into_inner));
-        if !missing.is_empty() {
+        for library in &self.libraries {
             // Without them Python compiles what it needs.
-            std::thread::spawn(move || missing.iter().for_each(|library| _ = library.create_links()));
+            let is_linked = library.is_linked() || calls_python && library.create_links().is_ok();
+            if is_linked && library.link_into(&python).is_ok() {
+                request.read_only.push(library.links.clone());
+            }
         }
     }
 
@@ -100,13 +92,8 @@ impl CheckCaches {
         request.env.remove(OsStr::new("PYTHONDONTWRITEBYTECODE"));
         request.env.insert(OsString::from("PYTHONPYCACHEPREFIX"), self.python_directory().into_os_string());
         self.add_go_build(request);
-        if calls_program(request, |word| {
-            PYTHON_PROGRAM_PREFIXES.iter().any(|known| word.starts_with(known.as_bytes()))
-        }) {
-            self.save_library_bytecode();
-        }
+        self.add_library_bytecode(request);
         request.writable.push(self.path.clone());
-        request.read_only.extend(self.libraries.iter().cloned());
     }
 }
 

@@ -63,7 +63,7 @@ impl LibraryBytecode {
     }
 
     /// Makes the links in a temporary place, and moves them to their own. A process continues where
-    /// another one ended: a session is often shorter than this takes.
+    /// another one was killed.
     pub(super) fn create_links(&self) -> io::Result<()> {
         let unfinished = self.links.with_extension("unfinished");
         self.link_modules(&unfinished)?;
@@ -104,11 +104,11 @@ impl LibraryBytecode {
         let Ok(beneath) = self.library.strip_prefix("/") else { return Ok(()) };
         let place = prefix.join(beneath);
         place.parent().map_or(Ok(()), create_dir_all)?;
-        symlink(&self.links, place)
+        create_link(&self.links, &place)
     }
 }
 
-/// Makes a link; another process may have made the same one.
+/// Makes a link; the same one may be there already, by another process or for an earlier check.
 fn create_link(target: &Path, place: &Path) -> io::Result<()> {
     symlink(target, place).or_else(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Ok(()),
