@@ -1,5 +1,6 @@
 //! Word lists, and finding their words in a task.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -270,7 +271,7 @@ impl ClassWords {
                     han.push(task.squeezed.clone());
                 } else {
                     for form in task.word_forms(0, task.latin.len()) {
-                        words.forms.entry(form).or_default().push(place);
+                        words.forms.entry(form.clone()).or_default().push(place);
                     }
                 }
                 words.entries.push(VocabularyEntry { word, about: about.clone(), length: task.latin.len() });
@@ -287,14 +288,14 @@ impl ClassWords {
 
     /// Returns the entry that equals `length` words from `start`.
     fn find_phrase(&self, task: &TaskWords, start: usize, length: usize) -> Option<usize> {
-        let places = task.word_forms(start, length).filter_map(|form| self.forms.get(&form)).flatten();
+        let places = task.word_forms(start, length).iter().filter_map(|form| self.forms.get(form)).flatten();
         places.copied().find(|place| self.entries.get(*place).is_some_and(|entry| entry.length == length))
     }
 
     /// Returns the entry of which `length` words from `start` are the pieces.
     fn find_pieces(&self, task: &TaskWords, start: usize, length: usize) -> Option<usize> {
-        let forms = task.word_forms(start, length).filter(|form| form.len() >= MIN_PIECED_BYTES);
-        forms.filter_map(|form| self.forms.get(&form)?.first().copied()).next()
+        let forms = task.word_forms(start, length).iter().filter(|form| form.len() >= MIN_PIECED_BYTES);
+        forms.filter_map(|form| self.forms.get(form)?.first().copied()).next()
     }
 
     /// Finds an English word or phrase, of several at one place the longest. A `lenient` search
@@ -331,6 +332,9 @@ struct LatinWord {
     glance: String,
     /// The stem, at a glance.
     stem: String,
+    /// The forms of the words from this one on, by their number less one. Each class looks for
+    /// them.
+    forms: Vec<OnceCell<Vec<String>>>,
 }
 
 impl TaskWords {
@@ -338,11 +342,21 @@ impl TaskWords {
         let form = normalize(text);
         let is_latin = |c: char| c.is_ascii_alphanumeric();
         let words = form.split(|c| !is_latin(c)).filter(|word| !word.is_empty());
-        let latin = words
-            .map(|word| LatinWord { text: word.to_owned(), glance: fold_lookalikes(word), stem: stem(word) })
-            .collect();
+        let latin = words.map(|word| LatinWord {
+            text: word.to_owned(),
+            glance: fold_lookalikes(word),
+            stem: stem(word),
+            forms: Vec::new(),
+        });
         let squeezed = form.chars().filter(|c| c.is_alphanumeric()).collect();
-        Self { latin, squeezed }
+        let mut task = Self { latin: latin.collect(), squeezed };
+        for start in 0..task.latin.len() {
+            let lengths = task.phrase_lengths(start);
+            if let Some(word) = task.latin.get_mut(start) {
+                word.forms.resize(*lengths.end(), OnceCell::new());
+            }
+        }
+        task
     }
 
     /// Returns the English words as they are written.
@@ -371,12 +385,19 @@ impl TaskWords {
     }
 
     /// Returns the forms of `length` words from `start`, without spaces: as one word, by its stem,
-    /// and by the stem of each.
-    fn word_forms(&self, start: usize, length: usize) -> impl Iterator<Item = String> {
+    /// and by the stem of each. None for more words than may be one phrase.
+    fn word_forms(&self, start: usize, length: usize) -> &[String] {
+        let cell = self.latin.get(start).and_then(|word| word.forms.get(length.checked_sub(1)?));
+        cell.map_or(&[], |cell| cell.get_or_init(|| self.create_forms(start, length)))
+    }
+
+    fn create_forms(&self, start: usize, length: usize) -> Vec<String> {
         let words = self.latin.get(start..start + length).unwrap_or_default();
         let text: String = words.iter().map(|word| word.text.as_str()).collect();
         let stems: String = words.iter().map(|word| word.stem.as_str()).collect();
-        [fold_lookalikes(&text), stem(&text), stems].into_iter()
+        let mut forms = vec![fold_lookalikes(&text), stem(&text), stems];
+        forms.dedup();
+        forms
     }
 }
 
