@@ -261,10 +261,12 @@ fn of_a_flood_the_head_the_tail_and_the_count_are_right() {
 fn a_gigabyte_in_one_line_is_counted_not_kept() {
     let project = project();
     let mut request = Request::for_shell_command(project.path(), "head -c 1000000000 /dev/zero");
-    request.limits.output_bytes = 32 * 1024 * 1024;
+    request.limits.output_bytes = 64 * 1024;
+    request.limits.flood_bytes = Some(u64::MAX);
     let completed = run(request);
     assert_eq!(completed.outcome, Outcome::Exited(0));
     assert_eq!(completed.stdout.total_bytes, 1_000_000_000);
+    assert!(completed.stdout.text.len() <= 65 * 1024);
     assert!(completed.stdout.text.contains("bytes left out"));
 }
 
