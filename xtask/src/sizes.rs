@@ -82,8 +82,10 @@ struct Functions {
 }
 
 impl Functions {
-    fn weigh(&mut self, name: &syn::Ident, span: proc_macro2::Span) {
-        let length = span.end().line.saturating_sub(span.start().line) + 1;
+    fn weigh(&mut self, name: &syn::Ident, block: &syn::Block) {
+        // The span of the block itself would be made of all tokens in it.
+        let braces = block.brace_token.span;
+        let length = braces.close().end().line.saturating_sub(braces.open().start().line) + 1;
         if length > FUNCTION_LIMIT {
             self.long.push((name.to_string(), length));
         }
@@ -92,7 +94,7 @@ impl Functions {
 
 impl<'ast> Visit<'ast> for Functions {
     fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
-        self.weigh(&function.sig.ident, function.block.span());
+        self.weigh(&function.sig.ident, &function.block);
         syn::visit::visit_item_fn(self, function);
     }
 
@@ -105,7 +107,7 @@ impl<'ast> Visit<'ast> for Functions {
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
-        self.weigh(&function.sig.ident, function.block.span());
+        self.weigh(&function.sig.ident, &function.block);
         syn::visit::visit_impl_item_fn(self, function);
     }
 }
