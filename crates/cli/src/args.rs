@@ -259,6 +259,10 @@ pub(crate) struct RunArgs {
     /// An image that goes with the task: PNG, JPEG, GIF or WebP (repeatable)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "with", "candidates"])]
     pub(crate) image: Vec<PathBuf>,
+    /// A file that you have open, as an editor knows: it is shown like one that the task names
+    /// (repeatable, the likeliest first)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "with"])]
+    pub(crate) open: Vec<PathBuf>,
     /// Land the best candidate without asking, if it is verified
     #[arg(long, requires = "candidates", conflicts_with = "no_land")]
     pub(crate) land: bool,
@@ -270,7 +274,11 @@ impl RunArgs {
     /// Returns the request for the task.
     pub(crate) fn into_request(self) -> TaskRequest {
         TaskRequest {
-            run: journeyman_host::RunOptions { agent: self.agent, ..self.options.to_options() },
+            run: journeyman_host::RunOptions {
+                agent: self.agent,
+                open_files: self.open,
+                ..self.options.to_options()
+            },
             delivery: self.options.delivery.to_options(),
             directory: self.options.directory,
             task: TaskArguments { task: self.task, file: self.file, wants_data: self.data.is_some() },
@@ -360,6 +368,9 @@ pub(crate) struct AskArgs {
     /// An image that goes with the question: PNG, JPEG, GIF or WebP (repeatable)
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
+    /// A file that you have open: it is shown like one that the question names (repeatable)
+    #[arg(long, value_name = "FILE")]
+    open: Vec<PathBuf>,
     #[command(flatten)]
     limits: LimitArgs,
     #[command(flatten)]
@@ -377,7 +388,7 @@ pub(crate) struct AskArgs {
 impl AskArgs {
     /// Returns the run in plan mode that answers the question.
     pub(crate) fn into_run(self) -> RunArgs {
-        let Self { question, data, image, limits, output, directory, model, trust_project } = self;
+        let Self { question, data, image, open, limits, output, directory, model, trust_project } = self;
         let delivery = DeliveryArgs { in_place: true, ..DeliveryArgs::default() };
         let mode = Some("plan".to_owned());
         let options = RunOptions {
@@ -390,7 +401,7 @@ impl AskArgs {
             delivery,
             ..RunOptions::default()
         };
-        RunArgs { task: question, data, image, asks: true, options, ..RunArgs::default() }
+        RunArgs { task: question, data, image, open, asks: true, options, ..RunArgs::default() }
     }
 }
 

@@ -61,6 +61,9 @@ pub struct FirstRequestInputs<'a> {
     pub workspace: &'a Workspace,
     /// Its files, sorted.
     pub listing: &'a Listing,
+    /// The files that the user has open, the likeliest first; those that aren't listed are left
+    /// out. They count as files that the task names.
+    pub open: &'a [RelPath],
     /// The index's results for the task, if an index exists already.
     pub found: Option<&'a GatheredContext>,
     /// The commits that last changed the lines that the task is about, as far as they are known.
@@ -518,6 +521,11 @@ fn push_named_files(
     report: &mut PackReport,
 ) -> Vec<RelPath> {
     let mut named = find_mentions(inputs.task, inputs.listing, inputs.workspace.root());
+    for path in inputs.open.iter().filter(|path| inputs.listing.paths.binary_search(path).is_ok()) {
+        if named.iter().all(|mention| mention.path != *path) {
+            named.push(Mention { path: path.clone(), line: None });
+        }
+    }
     named.retain(|mention| !report.instructions.contains(&mention.path));
     let mut not_shown: Vec<(RelPath, PackingOutcome, String)> = Vec::new();
     let (mut texts, mut candidates) = (Texts::new(), Vec::new());
@@ -562,7 +570,8 @@ fn push_named_files(
         report.note_share(ContextCategory::ActiveFiles, selection.tokens, budget);
     }
     if !selection.excerpts.is_empty() {
-        out.push_str("Files that the task names:\n");
+        let whose = if inputs.open.is_empty() { "task names" } else { "task names or the user has open" };
+        let _infallible = writeln!(out, "Files that the {whose}:");
     }
     for excerpt in selection.excerpts {
         out.push_str(&excerpt.text);
@@ -574,7 +583,7 @@ fn push_named_files(
     }
     if !not_shown.is_empty() {
         let names: Vec<String> = not_shown.iter().map(|(path, _, why)| format!("{path} ({why})")).collect();
-        let _infallible = writeln!(out, "Named by the task and not shown: {}\n", names.join(", "));
+        let _infallible = writeln!(out, "Named or open, and not shown: {}\n", names.join(", "));
     }
     report.files.iter().chain(&report.instructions).cloned().collect()
 }

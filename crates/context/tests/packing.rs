@@ -69,6 +69,7 @@ impl Project {
             task: "Fix the total in src/cart.rs:3",
             workspace: &workspace,
             listing: &listing,
+            open: &[],
             found: None,
             line_commits,
             uncommitted: &[],
@@ -421,6 +422,35 @@ fn line_commit(project: &Project, task: &str, subject: &str) -> LineCommit {
     let lines = candidates_at_named_lines(task, &listing, &project.root().canonicalize().unwrap());
     let [lines] = &lines[..] else { panic!("{lines:?}") };
     LineCommit::new(lines.clone(), "0123456789abcdef", UnixMillis(1_700_000_000_000), subject.to_owned())
+}
+
+#[test]
+fn files_that_the_user_has_open_are_shown_like_named_ones() {
+    static OPEN: LazyLock<[RelPath; 4]> = LazyLock::new(|| {
+        ["src/tax.rs", "src/cart.rs", "gone.rs", "keys.rs"].map(|path| RelPath::parse(path).unwrap())
+    });
+    let files = [
+        ("src/cart.rs", "fn total() {}\n"),
+        ("src/tax.rs", "fn tax() {}\n"),
+        ("src/other.rs", "fn other() {}\n"),
+        ("keys.rs", "const KEY: &str = \"k\";\n"),
+    ];
+    let project = Project::new(&files);
+    let packed = project
+        .pack_with(|inputs| {
+            inputs.open = &*OPEN;
+            inputs.may_show = &|path| path.as_bytes() != b"keys.rs";
+        })
+        .unwrap();
+    let shown: Vec<String> = packed.report.files.iter().map(RelPath::to_string).collect();
+    assert_eq!(shown, ["src/cart.rs", "src/tax.rs"], "what the task names comes first, and each file once");
+    assert!(
+        packed.message.contains("Files that the task names or the user has open:\n"),
+        "{}",
+        packed.message
+    );
+    assert!(packed.message.contains("fn tax() {}") && !packed.message.contains("const KEY"));
+    assert!(packed.message.contains("Named or open, and not shown: keys.rs (a rule hides it"));
 }
 
 #[test]

@@ -242,6 +242,7 @@ impl SessionBuilder {
         let mut settings = run_settings(config, &connected, self.approver, checks)?;
         settings.prompts = Arc::new(load_prompts(&environment)?);
         settings.asked = without_secrets(&self.settings.asked);
+        settings.open_files.clone_from(&self.settings.open_files);
         if let Some(adjust_settings) = self.adjust_settings {
             adjust_settings(&mut settings);
         }

@@ -1,9 +1,10 @@
 //! Resolves a session's settings from the user's options, the configuration and an earlier run.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_agent::{ChecksSetting, StartOptions};
-use journeyman_protocol::Mode;
+use journeyman_protocol::{Mode, RelPath};
 use toml::Value;
 
 use crate::config::{
@@ -47,6 +48,8 @@ pub struct RunOptions {
     pub plans: bool,
     /// When a first task is planned before it is worked on: `auto`, `always` or `never`.
     pub plan_first: Option<String>,
+    /// Files that the user has open, from the current directory; they count as named by the task.
+    pub open_files: Vec<PathBuf>,
     /// Commands that verify the change; empty for those of the configuration or the project.
     pub checks: Vec<String>,
     /// Verify nothing.
@@ -91,6 +94,8 @@ pub struct ResolvedSettings {
     pub asked: StartOptions,
     /// Warnings about settings that have no effect.
     pub warnings: Vec<String>,
+    /// The files that the user has open.
+    pub open_files: Vec<RelPath>,
 }
 
 impl ResolvedSettings {
@@ -118,13 +123,35 @@ pub fn resolve_settings(
     prompts: Option<&dyn Confirmations>,
 ) -> Result<ResolvedSettings, HostError> {
     let asked = merge_start_options(options, earlier)?;
+    let open_files = find_open_files(environment, root, &options.open_files)?;
     let flags = to_config_flags(options, earlier, &asked);
     #[cfg_attr(not(feature = "containers"), allow(unused_mut))]
     let LoadedConfig { mut config, warnings, .. } =
         load_asking_for_trust(environment, root, &flags, options.trust_project, prompts)?;
     #[cfg(feature = "containers")]
     crate::containers::load_image_recipe(&mut config, environment, root, options.trust_project, prompts)?;
-    Ok(ResolvedSettings { config, asked, warnings })
+    Ok(ResolvedSettings { config, asked, warnings, open_files })
+}
+
+/// Returns files that the user has open as paths in the project.
+///
+/// # Errors
+/// [`HostError::Usage`] for a path that is no file of the project.
+pub(crate) fn find_open_files(
+    environment: &Environment,
+    root: &Path,
+    given: &[PathBuf],
+) -> Result<Vec<RelPath>, HostError> {
+    let find = |given: &PathBuf| {
+        let problem = |why: &str| HostError::usage(format_args!("--open {}: {why}", given.display()));
+        let file = std::fs::canonicalize(environment.cwd.join(given));
+        let file = file.map_err(|error| problem(&error.to_string()))?;
+        let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+        let inside = file.strip_prefix(&root).ok().filter(|_| file.is_file());
+        let path = inside.ok_or_else(|| problem("it is no file of the project"))?;
+        RelPath::parse(path.as_os_str().as_bytes()).map_err(|error| problem(&error.to_string()))
+    };
+    given.iter().map(find).collect()
 }
 
 /// Loads the configuration as if the project were trusted, for commands that neither run nor send

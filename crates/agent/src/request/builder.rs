@@ -101,6 +101,8 @@ impl RequestBuilder {
             role: cx.role().map(|role| role.system.as_str()),
             workspace: &cx.workspace,
             listing,
+            // A sub-agent has a task of its own.
+            open: if cx.role().is_some() { &[] } else { &cx.settings.open_files },
             found: found.gathered.as_ref(),
             line_commits: &found.line_commits,
             uncommitted: &found.uncommitted,

@@ -236,6 +236,8 @@ pub struct RunSettings {
     pub index_timeout: Option<Duration>,
     /// Options to open the session again with. They don't affect the run.
     pub asked: StartOptions,
+    /// The files that the user has open, the likeliest first, for the first context.
+    pub open_files: Vec<RelPath>,
     /// Notes of earlier sessions, which the first context has as far as they hold.
     pub notes: Vec<MemoryNote>,
     /// The current date, such as `2026-01-31`, for the prompt.
@@ -283,6 +285,7 @@ impl Default for RunSettings {
             compaction: CompactionSettings::default(),
             index_timeout: Some(DEFAULT_INDEX_LOOKUP_TIMEOUT),
             asked: StartOptions::default(),
+            open_files: Vec::new(),
             notes: Vec::new(),
             today: String::new(),
             platform: std::env::consts::OS.to_owned(),

@@ -1,10 +1,12 @@
 //! `jm context`: the contents of the first request for a task, and the omitted items, with reasons.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use journeyman_agent::Approver;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::index::ContextPlan;
+use journeyman_host::index::{ContextPlan, PlannedTask};
 use journeyman_protocol::{ContextShare, Tokens, group_digits};
 use journeyman_tui::line_prompts::is_attended;
 
@@ -23,6 +25,9 @@ pub(crate) struct ContextArgs {
     /// Window of the model, in tokens [built-in: that of the configured model]
     #[arg(long, value_name = "N", value_parser = parse_count::<u64>)]
     window: Option<u64>,
+    /// A file that you have open (repeatable)
+    #[arg(long, value_name = "FILE")]
+    open: Vec<PathBuf>,
     /// Print the message instead of the plan
     #[arg(long, conflicts_with = "json")]
     text: bool,
@@ -39,7 +44,8 @@ pub(crate) fn show_context(environment: &Environment, args: &ContextArgs) -> Res
     // As `jm run` does here.
     let approver = if is_attended() { Approver::Handle } else { Approver::Nobody };
     let window = args.window.map(Tokens);
-    let plan = ContextPlan::build(environment, directory, &index, &args.task, window, approver)?;
+    let task = PlannedTask { text: &args.task, open: &args.open };
+    let plan = ContextPlan::build(environment, directory, &index, &task, window, approver)?;
     if args.answer.json {
         outln!("{}", serde_json::json!(plan.into_answer()));
     } else if args.text {

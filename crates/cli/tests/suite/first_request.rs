@@ -32,6 +32,30 @@ fn the_first_request_holds_the_task_the_instructions_the_map_and_the_files_named
 }
 
 #[test]
+fn the_first_request_shows_the_files_that_the_user_has_open() {
+    let house = House::with_greeter();
+    house.write("src/deep/engine.rs", "fn spin_slowly() {}\n");
+    house.write("src/deep/other.rs", "fn other() {}\n");
+    let server = Server::start(Wire::Chat, [say("Done.")]);
+    let absolute = house.project().join("greet.sh");
+    let absolute = absolute.to_str().unwrap();
+    server.run(&house, &["--open", "src/deep/engine.rs", "--open", absolute, "explain this"]).run().expect(4);
+    let body = server.seen()[0].body.to_string();
+    assert!(
+        body.contains("fn spin_slowly") && body.contains("Files that the task names or the user has open")
+    );
+    assert!(!body.contains("fn other"));
+    for (given, why) in
+        [("src/none.rs", "No such file"), ("src", "no file of the project"), ("/etc/hosts", "no file")]
+    {
+        server.run(&house, &["--open", given, "explain this"]).run().expect(2).says(&["--open", given, why]);
+    }
+    assert_eq!(server.seen().len(), 1, "nothing is sent for a wrong path");
+    let plan = house.jm(&["context", "explain this", "--open", "greet.sh", "--text"]).run().expect(0);
+    plan.prints(&["Files that the task names or the user has open", "greet.sh"]);
+}
+
+#[test]
 fn each_request_begins_as_the_one_before() {
     let conversation = |body: &Value| {
         let list = ["messages", "input", "contents"].iter().find_map(|key| body[*key].as_array());

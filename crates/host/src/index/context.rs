@@ -1,6 +1,6 @@
 //! Shows how the first request of a session for a task would be packed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -35,7 +35,7 @@ use crate::policy_check::list_check_commands;
 use crate::prompt_files::load_prompts;
 use crate::root::project_root;
 use crate::session_tools::{ToolParts, session_tools};
-use crate::settings::ADMIN_POLICY;
+use crate::settings::{ADMIN_POLICY, find_open_files};
 use crate::skills::Skills;
 use crate::state::{StateDirs, now};
 use crate::web::search_engine;
@@ -67,6 +67,15 @@ pub struct ContextPlan {
     pub message: String,
 }
 
+/// A task, and the files that the user has open, from the current directory.
+#[derive(Debug, Clone, Copy)]
+pub struct PlannedTask<'a> {
+    /// The task's text.
+    pub text: &'a str,
+    /// The open files, the likeliest first.
+    pub open: &'a [PathBuf],
+}
+
 impl ContextPlan {
     /// Packs the first request for a task into `window`, or into the configured model's window.
     /// `approver` would answer the session's questions.
@@ -78,11 +87,13 @@ impl ContextPlan {
         environment: &Environment,
         directory: Option<&Path>,
         index: &CodeIndex,
-        task: &str,
+        task: &PlannedTask<'_>,
         window: Option<Tokens>,
         approver: Approver,
     ) -> Result<Self, HostError> {
         let root = project_root(environment, directory)?;
+        let open = find_open_files(environment, &root, task.open)?;
+        let task = task.text;
         let state = StateDirs::open(environment)?;
         let config = load_assuming_trust(environment, &root)?;
         let (model, limits) = planned_limits(environment, &config, window)?;
@@ -119,6 +130,7 @@ impl ContextPlan {
             task,
             workspace: &workspace,
             listing: &listing,
+            open: &open,
             found: found.as_ref(),
             line_commits: &line_commits,
             uncommitted: &uncommitted,

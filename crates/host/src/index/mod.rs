@@ -23,7 +23,7 @@ pub use answers::{
     LinkedSection, LinkedSymbol, MapAnswer, MeasuredSignal, NameUse, NamedDefinition, NeighbourFile,
     PathStep, RefsAnswer, SearchAnswer, SectionLines, SymbolsAnswer, TextLine, WhyAnswer,
 };
-pub use context::ContextPlan;
+pub use context::{ContextPlan, PlannedTask};
 pub use dependencies::{Dependencies, DependencyPath, cycles_to_answer, find_cycles};
 pub use explain::{Explanation, SignalStrength};
 pub use follow::{describe_watch_event, follow_files, watch_event_to_json};
