@@ -15,8 +15,8 @@ use crate::memory::{MemoryNote, notes_text};
 use crate::mention::{Mention, find_mentions};
 use crate::outlines::{FileOutline, outline_map};
 use crate::packing::{
-    ContextCandidate, PackingDecision, PackingOutcome, Selection, SelectionBudget, Texts, relevant_parts,
-    select,
+    CandidateReason, ContextCandidate, PackingDecision, PackingOutcome, Selection, SelectionBudget, Texts,
+    relevant_parts, select,
 };
 use crate::prompt::{PromptTexts, ReadOnlyGoal};
 use crate::repository_map::{DEFAULT_BUDGET, NearnessCriteria, repository_map};
@@ -157,14 +157,19 @@ impl PackReport {
         });
     }
 
-    /// Notes a file that the task names and that can't be shown.
-    fn note_refusal(&mut self, path: &RelPath, outcome: PackingOutcome, why: &str) {
+    /// Notes a file that the task names, or the user has open, and that can't be shown.
+    fn note_refusal(
+        &mut self,
+        path: &RelPath,
+        reason: &CandidateReason,
+        (outcome, why): (PackingOutcome, &str),
+    ) {
         self.items.push(WeighedItem {
             category: ContextCategory::ActiveFiles,
             name: path.to_string(),
             tokens: Tokens(0),
             relevance: None,
-            why: format!("the task names it: {why}"),
+            why: format!("{reason}: {why}"),
             outcome,
         });
     }
@@ -521,6 +526,7 @@ fn push_named_files(
     report: &mut PackReport,
 ) -> Vec<RelPath> {
     let mut named = find_mentions(inputs.task, inputs.listing, inputs.workspace.root());
+    let mentioned: Vec<RelPath> = named.iter().map(|mention| mention.path.clone()).collect();
     for path in inputs.open.iter().filter(|path| inputs.listing.paths.binary_search(path).is_ok()) {
         if named.iter().all(|mention| mention.path != *path) {
             named.push(Mention { path: path.clone(), line: None });
@@ -529,6 +535,10 @@ fn push_named_files(
     named.retain(|mention| !report.instructions.contains(&mention.path));
     let mut not_shown: Vec<(RelPath, PackingOutcome, String)> = Vec::new();
     let (mut texts, mut candidates) = (Texts::new(), Vec::new());
+    let reason_of = |path: &RelPath| match mentioned.contains(path) {
+        true => CandidateReason::Named,
+        false => CandidateReason::Open,
+    };
     for Mention { path, line } in &named {
         let mut refuse = |outcome, why: &str| not_shown.push((path.clone(), outcome, why.to_owned()));
         if texts.len() >= MAX_NAMED_FILES {
@@ -544,6 +554,7 @@ fn push_named_files(
             Ok(FileBody::Text(text)) => {
                 let (text, mut parts) = relevant_parts(path, &text.text, inputs.task, *line);
                 texts.insert(path.clone(), text);
+                parts.iter_mut().for_each(|part| part.reason = reason_of(path));
                 candidates.append(&mut parts);
             }
             Ok(FileBody::Binary) => refuse(PackingOutcome::Unreadable, "binary"),
@@ -556,7 +567,7 @@ fn push_named_files(
     // The task's order is the user's.
     selection.excerpts.sort_by_key(|excerpt| named.iter().position(|mention| mention.path == excerpt.path));
     for (path, outcome, why) in &not_shown {
-        report.note_refusal(path, *outcome, why);
+        report.note_refusal(path, &reason_of(path), (*outcome, why));
     }
     for path in texts.keys().filter(|path| selection.excerpts.iter().all(|excerpt| excerpt.path != **path)) {
         let of_path =

@@ -451,6 +451,13 @@ fn files_that_the_user_has_open_are_shown_like_named_ones() {
     );
     assert!(packed.message.contains("fn tax() {}") && !packed.message.contains("const KEY"));
     assert!(packed.message.contains("Named or open, and not shown: keys.rs (a rule hides it"));
+    let why = |name: &str| {
+        let mut items = packed.report.items.iter();
+        items.find(|item| item.name.starts_with(name)).map(|item| item.why.clone()).unwrap_or_default()
+    };
+    assert_eq!(why("src/cart.rs"), "the task names it");
+    assert_eq!(why("src/tax.rs"), "the user has it open");
+    assert!(why("keys.rs").starts_with("the user has it open: a rule hides it"), "{}", why("keys.rs"));
 }
 
 #[test]

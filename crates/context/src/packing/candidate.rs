@@ -37,6 +37,8 @@ impl ContextCandidate {
 pub enum CandidateReason {
     /// The task names the file.
     Named,
+    /// The user has the file open.
+    Open,
     /// A search finds it for the task.
     Found,
     /// It defines a name that the task has.
@@ -67,6 +69,7 @@ impl std::fmt::Display for CandidateReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Named => f.write_str("the task names it"),
+            Self::Open => f.write_str("the user has it open"),
             Self::Found => f.write_str("found for the task"),
             Self::Defines { name } => write!(f, "defines {name}"),
             Self::Uses { name, distance: 1 } => write!(f, "uses {name}"),
