@@ -60,8 +60,10 @@ pub(super) fn new_skip_mark(tokens: &[Token<'_>], focus: bool) -> SkipMark {
 pub(super) fn is_condition_of_other_platform(tokens: &[Token<'_>]) -> bool {
     let lower: Vec<String> = tokens.iter().map(|token| token.text.to_ascii_lowercase()).collect();
     let has = |parts: &[&str]| lower.iter().any(|text| parts.iter().any(|part| text.contains(part)));
-    let differs = lower.iter().any(|text| matches!(text.as_str(), "!=" | "not" | "!" | "unless" | "!=="))
-        || has(&["skipunless", "enabledon"]);
+    let negates = lower.iter().any(|text| matches!(text.as_str(), "!=" | "not" | "!" | "unless" | "!=="));
+    // Rust's condition says where the test is, and not where it is left out.
+    let is_cfg = tokens.iter().find(|token| token.kind == TokenKind::Word).is_some_and(|it| it.text == "cfg");
+    let differs = negates != is_cfg || has(&["skipunless", "enabledon"]);
     let foreign = has(&["win32", "windows", "darwin", "macos", "cygwin", "freebsd"]);
     let missing = has(&["importorskip", "which", "installed", "hasattr", "lookpath", "find_spec"]);
     let native = has(&["linux", "posix", "unix"]);

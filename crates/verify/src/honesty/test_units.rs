@@ -209,12 +209,7 @@ impl<'t> UnitWalker<'_, 't> {
                 ..scope.clone()
             });
         }
-        let attributed = words.iter().enumerate().any(|(place, word)| {
-            let in_condition = place > 0 && words.first().is_some_and(|first| first.text.starts_with("cfg"));
-            // Python has properties, and fixtures of its runner, where others have tests.
-            let is_other = self.statements.dialect.python && matches!(word.text, "property" | "pytest");
-            is_test_attribute(word.text) && !in_condition && !is_other
-        });
+        let attributed = decorations.iter().any(|tokens| self.makes_test(tokens));
         let name = self.statements.name_of(node)?;
         // A function within a test is part of it.
         let nested = scope.unit != 0 && self.units.get(scope.unit).is_some_and(|unit| unit.is_test);
@@ -237,6 +232,16 @@ impl<'t> UnitWalker<'_, 't> {
         let range = first.unwrap_or(usize::MAX).min(node.start_byte())..node.end_byte();
         let unit = self.open_unit(range, name, line_of(node), is_test, marks);
         Some(NodeScope { unit, direct: true, in_tests: true, ..NodeScope::default() })
+    }
+
+    /// Returns true for a decorator, attribute or annotation that makes a function a test.
+    fn makes_test(&self, decoration: &[Token<'t>]) -> bool {
+        let mut words =
+            decoration.iter().filter(|token| token.kind == TokenKind::Word).map(|token| token.text);
+        let is_condition = words.clone().next().is_some_and(|first| first.starts_with("cfg"));
+        // Python has properties, and fixtures of its runner, where others have tests.
+        let is_other = |word: &str| self.statements.dialect.python && matches!(word, "property" | "pytest");
+        !is_condition && words.any(|word| is_test_attribute(word) && !is_other(word))
     }
 
     fn open_unit(
