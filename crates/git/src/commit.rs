@@ -174,11 +174,19 @@ impl CommitOperation<'_> {
     }
 
     async fn check_with_git(&self, commit: &CommitRequest) -> Result<(), GitError> {
-        let found = self.own.run_for_output("rev-parse", ["rev-parse", "--absolute-git-dir"]).await?;
-        let found = Path::new(OsStr::from_bytes(found.trim_ascii_end())).canonicalize();
-        if !found.is_ok_and(|found| found == self.place.git_dir) {
-            let reason = "git finds another repository here".to_owned();
-            return Err(GitError::Broken { path: self.place.root.clone(), reason });
+        // `core.worktree` may name another work tree, whose files git would commit.
+        let expected = [
+            ("--absolute-git-dir", self.place.git_dir.as_path(), "git finds another repository here"),
+            ("--show-toplevel", self.place.work_tree()?, "git has its work tree elsewhere"),
+        ];
+        for (which, expected, reason) in expected {
+            let found = self.own.run_for_output("rev-parse", ["rev-parse", which]).await?;
+            let found = found.strip_suffix(b"\n").unwrap_or(&found);
+            let found = Path::new(OsStr::from_bytes(found)).canonicalize();
+            if !found.is_ok_and(|found| found == expected) {
+                let (path, reason) = (self.place.root.clone(), reason.to_owned());
+                return Err(GitError::Broken { path, reason });
+            }
         }
         for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             let said = self.own.run(UserCommand::new(["var", who])).await?;

@@ -20,6 +20,7 @@ in_each_tier! {
     first_and_detached,
     a_part_of_a_repository,
     refused,
+    a_work_tree_elsewhere,
     nobody_to_commit_as,
     a_hook_that_rejects,
     hooks_that_change_things,
@@ -249,6 +250,22 @@ fn refused(world: &World) {
     repo.write("b", "ours\n");
     assert_eq!(ask(&["b"]), CommitRefusal::InProgress(journeyman_git::OperationInProgress::Merge));
     assert_no_litter(&repo);
+}
+
+/// With `core.worktree`, git would commit the file of the same name there.
+fn a_work_tree_elsewhere(world: &World) {
+    let repo = Repo::of(&[("a", "text\n")]);
+    repo.write("a", "ours\n");
+    let elsewhere = repo.empty_beside("elsewhere");
+    fs::write(elsewhere.join("a"), "theirs\n").unwrap();
+    repo.git(&["config", "core.worktree", elsewhere.to_str().unwrap()]);
+    let before = repo.git(&["rev-parse", "HEAD"]);
+    let result = commit(world, &repo, &["a"], "why");
+    assert!(matches!(result, Err(GitError::Broken { .. })), "{result:?}");
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), before);
+    repo.git(&["config", "core.worktree", ".."]);
+    commit(world, &repo, &["a"], "why").unwrap();
+    assert_eq!(repo.git(&["show", "HEAD:a"]), "ours\n");
 }
 
 fn nobody_to_commit_as(world: &World) {
