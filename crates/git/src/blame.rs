@@ -81,7 +81,7 @@ impl GitReader<'_> {
         stdin: Option<Vec<u8>>,
     ) -> Result<Vec<BlameHunk>, GitError> {
         let action = "blame";
-        let fixed = ["blame", "--porcelain", "--no-textconv", "--no-progress"];
+        let fixed = ["blame", "--porcelain", "--encoding=UTF-8", "--no-textconv", "--no-progress"];
         let mut args: Vec<OsString> = fixed.map(OsString::from).into();
         args.extend(which);
         args.extend(["--".into(), OsStr::from_bytes(path.as_bytes()).to_owned()]);

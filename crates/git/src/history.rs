@@ -193,7 +193,7 @@ pub(crate) fn is_object_id(text: &str) -> bool {
 
 /// Arguments that list commits and their changes in one format whatever the settings, and run no
 /// other program.
-const LOG_ARGUMENTS: [&str; 13] = [
+const LOG_ARGUMENTS: [&str; 15] = [
     "log",
     "-z",
     "--raw",
@@ -207,6 +207,8 @@ const LOG_ARGUMENTS: [&str; 13] = [
     "--no-textconv",
     "--no-mailmap",
     "--no-follow",
+    "--no-relative",
+    "--encoding=UTF-8",
 ];
 
 /// Parses the output; `None` for another format. Paths outside `prefix` are omitted.
@@ -230,7 +232,8 @@ fn parse_details(bytes: &[u8], prefix: &[u8]) -> Option<Vec<CommitDetails>> {
             continue;
         }
         let id = std::str::from_utf8(record).ok().filter(|id| is_object_id(id))?.to_owned();
-        let seconds: i64 = std::str::from_utf8(records.next()?).ok()?.parse().ok()?;
+        // Empty where the commit has no author date that git can read.
+        let seconds: i64 = std::str::from_utf8(records.next()?).ok()?.parse().unwrap_or_default();
         let author = clean_output(records.next()?).replace('\n', " ");
         let message = records.next()?;
         let message = message.get(..MAX_COMMIT_MESSAGE_BYTES.min(message.len())).unwrap_or_default();

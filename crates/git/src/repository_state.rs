@@ -60,7 +60,8 @@ impl GitReader<'_> {
         ask.script = Some(STATE_SCRIPT);
         let bytes = self.run(ask).await?.into_output(action)?;
         let malformed = || GitError::Malformed { action, what: "an answer" };
-        let text = std::str::from_utf8(&bytes).map_err(|_| malformed())?;
+        // A branch's name may have any bytes.
+        let text = String::from_utf8_lossy(&bytes);
         let answers: Vec<&str> = text.split('\0').map(str::trim_end).collect();
         let [branch, commit, bare, sparse, ..] = answers.as_slice() else { return Err(malformed()) };
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());

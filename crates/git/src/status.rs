@@ -137,7 +137,7 @@ pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Status> {
 }
 
 fn parse_header(line: &[u8], head: &mut GitHead) {
-    let Ok(text) = std::str::from_utf8(line) else { return };
+    let text = String::from_utf8_lossy(line);
     let mut words = text.trim_start().splitn(2, ' ');
     match (words.next(), words.next()) {
         (Some("branch.oid"), Some(id)) => {

@@ -18,6 +18,8 @@ in_each_tier! {
     head_without_git,
     head_of_a_table,
     log,
+    log_of_strange_repositories,
+    a_branch_of_other_bytes,
     ancestors,
     trees,
     blame,
@@ -265,6 +267,45 @@ fn log(world: &World) {
     assert_eq!(log(&repo.root.join("sub"), 10), [(expected[1].0.clone(), paths(&["b"]))]);
     let second = Git::run_blocking(world.git(&repo.root).log(2)).unwrap().remove(1);
     assert_eq!((second.time.0, second.author.as_str()), (981_173_106_000, "Ada"));
+}
+
+/// Settings of the repository, and commits without a date as old imports have them.
+fn log_of_strange_repositories(world: &World) {
+    let repo = Repo::of(&[("sub/b", "one\n")]);
+    repo.git(&["config", "diff.relative", "true"]);
+    repo.git(&["config", "i18n.logOutputEncoding", "latin1"]);
+    let [tree, first] = ["HEAD^{tree}", "HEAD"].map(|name| repo.git(&["rev-parse", name]).trim().to_owned());
+    let mut parent = first;
+    for author in ["Ada <ada@example.com>", "Ada", "Ada <ada@example.com> 99999999999999999999 +0000"] {
+        let raw = repo.beside("raw");
+        let committer = "committer Ada <ada@example.com> 1 +0000";
+        fs::write(&raw, format!("tree {tree}\nparent {parent}\nauthor {author}\n{committer}\n\ncaf\u{e9}\n"))
+            .unwrap();
+        let made = ["hash-object", "-t", "commit", "-w", "--literally", raw.to_str().unwrap()];
+        parent = repo.git(&made).trim().to_owned();
+    }
+    repo.git(&["update-ref", "HEAD", &parent]);
+    let log = Git::run_blocking(world.git(&repo.root.join("sub")).log(10)).unwrap();
+    assert_eq!(log.iter().map(|one| one.paths.clone()).collect::<Vec<_>>(), [paths(&["b"])]);
+    let log = Git::run_blocking(world.git(&repo.root).log(10)).unwrap();
+    let told: Vec<_> = log.iter().map(|one| (one.subject.as_str(), one.time.0 > 0)).collect();
+    assert_eq!(told, [("caf\u{e9}", false), ("caf\u{e9}", false), ("caf\u{e9}", false), ("first", true)]);
+    repo.write("sub/b", "two\n");
+    repo.git(&["commit", "-qam", "caf\u{e9}"]);
+    let blamed =
+        Git::run_blocking(world.git(&repo.root).blame("HEAD", &paths(&["sub/b"])[0], 1..=1)).unwrap();
+    assert_eq!(blamed[0].subject, "caf\u{e9}");
+}
+
+fn a_branch_of_other_bytes(world: &World) {
+    let repo = Repo::of(&[("a", "one\n")]);
+    let made =
+        repo.command(&repo.root).args(["checkout", "-q", "-b"]).arg(OsStr::from_bytes(b"gr\xfcn")).status();
+    assert!(made.unwrap().success());
+    let expected = Some("gr\u{fffd}n");
+    let git = world.git(&repo.root);
+    assert_eq!(Git::run_blocking(git.state()).unwrap().head.branch.as_deref(), expected);
+    assert_eq!(Git::run_blocking(git.status()).unwrap().head.branch.as_deref(), expected);
 }
 
 /// 200,000 entries are above no bound of ours but take many reads of a pipe.
