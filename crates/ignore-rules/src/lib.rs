@@ -236,7 +236,7 @@ fn add_ancestor_rules<S>(
 }
 
 /// Returns the exclude file of the repository whose top is `top`. A linked work tree has that of
-/// its main one.
+/// its main one, a submodule one of its own.
 fn exclude_file(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");
     if std::fs::metadata(&git).ok()?.is_dir() {
@@ -244,10 +244,35 @@ fn exclude_file(top: &Path) -> Option<PathBuf> {
     }
     let pointer = read_path(&git, MAX_PATH_FILE_BYTES).ok().flatten()?;
     let git_directory = top.join(first_line_path(pointer.strip_prefix(b"gitdir: ")?));
-    let common = read_path(&git_directory.join("commondir"), MAX_PATH_FILE_BYTES).ok().flatten()?;
-    Some(git_directory.join(first_line_path(&common)).join("info/exclude"))
+    let common = read_path(&git_directory.join("commondir"), MAX_PATH_FILE_BYTES).ok().flatten();
+    Some(git_directory.join(first_line_path(&common.unwrap_or_default())).join("info/exclude"))
 }
 
 fn first_line_path(text: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(text.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_work_tree_has_the_exclude_file_of_its_repository_wherever_that_lies() {
+        let kept = tempfile::tempdir().unwrap();
+        let at = |path: &str| kept.path().join(path);
+        for (git, common) in [("whole/modules/sub", None), ("linked/worktrees/one", Some("../.."))] {
+            std::fs::create_dir_all(at(git)).unwrap();
+            if let Some(common) = common {
+                std::fs::write(at(git).join("commondir"), format!("{common}\n")).unwrap();
+            }
+            let shared = at(git).join(common.unwrap_or("."));
+            std::fs::create_dir_all(shared.join("info")).unwrap();
+            std::fs::write(shared.join("info/exclude"), "x\n").unwrap();
+            std::fs::create_dir_all(at("tree")).unwrap();
+            std::fs::write(at("tree/.git"), format!("gitdir: ../{git}\n")).unwrap();
+            let layers = rules_from_outside::<()>(&at("tree"), &RULE_FILES, |_| {});
+            assert!(is_ignored(&ParsedRuleSource, layers.as_ref(), b"x", b"x", false), "{git}");
+            assert!(!is_ignored(&ParsedRuleSource, layers.as_ref(), b"y", b"y", false), "{git}");
+        }
+    }
 }
