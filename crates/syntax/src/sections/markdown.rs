@@ -19,6 +19,14 @@ fn split_indentation(text: &str) -> (usize, &str) {
     (lead + tabs * 3, inner)
 }
 
+/// Returns the columns of `- ` or `1. ` before the text of a list's item.
+fn list_marker_width(inner: &str) -> Option<usize> {
+    let digits = inner.len() - inner.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let signs: &[char] = if digits == 0 { &['-', '*', '+'] } else { &['.', ')'] };
+    let rest = inner.get(digits..)?.strip_prefix(signs)?;
+    (digits < 10 && (rest.is_empty() || rest.starts_with([' ', '\t']))).then_some(digits + 2)
+}
+
 /// Reads the headings of a document.
 pub(super) fn read_headings(lines: &[Line<'_>]) -> Headings {
     let mut outline = Headings::new(lines.len());
@@ -27,6 +35,8 @@ pub(super) fn read_headings(lines: &[Line<'_>]) -> Headings {
     // The line that may turn out to be an underlined heading.
     let mut paragraph: Option<usize> = None;
     let mut comment = false;
+    // The column at which the text of the last item of a list begins.
+    let mut item = 0;
     while let Some(line) = lines.get(at) {
         let here = at;
         at += 1;
@@ -39,6 +49,12 @@ pub(super) fn read_headings(lines: &[Line<'_>]) -> Headings {
             continue;
         }
         let (columns, inner) = split_indentation(line.text);
+        let marker = if columns < item + 4 { list_marker_width(inner) } else { None };
+        if let Some(width) = marker {
+            item = columns + width;
+        } else if !inner.is_empty() {
+            item = item.min(columns);
+        }
         if comment || inner.starts_with("<!--") {
             comment = !inner.contains("-->");
             paragraph = None;
@@ -50,7 +66,7 @@ pub(super) fn read_headings(lines: &[Line<'_>]) -> Headings {
             paragraph = None;
         } else if inner.is_empty() {
             paragraph = None;
-        } else if columns >= 4 && paragraph.is_none() {
+        } else if columns >= item + 4 && marker.is_none() && paragraph.is_none() {
             outline.mark_code(here);
         } else if columns < 4
             && let Some((level, words)) = parse_atx_heading(inner)

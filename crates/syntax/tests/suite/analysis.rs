@@ -173,6 +173,12 @@ const IMPORTS: &[(Language, &str, &[&str])] = &[
         "See [a](docs/a.md#x) and [b](https://x.org/b).\n\n```\n[no](no.md)\n```\n[ref]: ../c.md\n",
         &["1 ./docs/a.md", "6 ./../c.md"],
     ),
+    // Indented text is a part of the list that it stands in, and code elsewhere.
+    (
+        Language::Markdown,
+        "- a\n    - [b](b.md)\n        1. [c](c.md)\n\n    [d](d.md)\n\n          [no](no.md)\n\n1. e\n\n    [f](f.md)\n\ng\n\n    [no](no.md)\n",
+        &["2 ./b.md", "3 ./c.md", "5 ./d.md", "11 ./f.md"],
+    ),
     (Language::Rst, ".. include:: a.rst\n\nSee `b <c.rst>`_.\n", &["1 ./a.rst", "3 ./c.rst"]),
     (Language::AsciiDoc, "include::a.adoc[]\nlink:b.html[b] <<x>>\n", &["1 ./a.adoc", "2 ./b.html"]),
 ];
