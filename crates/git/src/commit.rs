@@ -372,18 +372,22 @@ impl CommitOperation<'_> {
         asked: &BTreeSet<Vec<u8>>,
         before: Option<&str>,
     ) -> Result<(), GitError> {
-        let staged = match before {
+        let staged: BTreeSet<Vec<u8>> = match before {
             Some(before) => {
                 let args = ["diff-index", "--cached", "--raw", "--no-renames", "--no-abbrev", "-z", before];
                 let staged = self.own.run_for_output("diff-index", args).await?;
-                parse_raw_diff(&staged)
-                    .ok_or(GitError::Malformed { action: "diff-index", what: "an entry" })?
+                let staged = parse_raw_diff(&staged)
+                    .ok_or(GitError::Malformed { action: "diff-index", what: "an entry" })?;
+                staged.into_keys().collect()
             }
-            None => BTreeMap::new(),
+            None => {
+                let staged = self.own.run_for_output("ls-files", ["ls-files", "-z"]).await?;
+                split_nul_records(&staged).map(<[u8]>::to_vec).collect()
+            }
         };
         let mut lines = Vec::new();
         for (path, entry) in changed {
-            if asked.contains(path) || (before.is_some() && !staged.contains_key(path)) {
+            if asked.contains(path) || !staged.contains(path) {
                 lines.extend_from_slice(entry.as_bytes());
                 lines.push(b'\t');
                 lines.extend_from_slice(path);

@@ -174,6 +174,16 @@ fn first_and_detached(world: &World) {
     empty.write("a", "ours\n");
     commit(world, &empty, &["a"], "first, without an index").unwrap();
     assert_eq!(empty.status(), "");
+    // A hook's file is in the index, too, so that the next commit doesn't delete it.
+    let hooked = Repo::empty();
+    hooked.write("a", "ours\n");
+    hooked.write("staged", "mine\n");
+    hooked.git(&["add", "staged"]);
+    hook(&hooked, "pre-commit", "for name in made staged; do echo hook > $name; git add $name; done");
+    let done = commit(world, &hooked, &["a"], "first, with a hook").unwrap();
+    assert_eq!(done.added_by_hooks, paths(&["made", "staged"]));
+    assert_eq!(hooked.git(&["show", ":staged"]), "mine\n");
+    assert_eq!(hooked.status(), "MM staged\n");
     assert_no_litter(&repo);
 }
 
