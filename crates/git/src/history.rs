@@ -193,7 +193,7 @@ pub(crate) fn is_object_id(text: &str) -> bool {
 
 /// Arguments that list commits and their changes in one format whatever the settings, and run no
 /// other program.
-const LOG_ARGUMENTS: [&str; 15] = [
+const LOG_ARGUMENTS: [&str; 16] = [
     "log",
     "-z",
     "--raw",
@@ -209,6 +209,8 @@ const LOG_ARGUMENTS: [&str; 15] = [
     "--no-follow",
     "--no-relative",
     "--encoding=UTF-8",
+    // Without `diff.orderFile`, which may name a file that can't be read here.
+    "-O/dev/null",
 ];
 
 /// Parses the output; `None` for another format. Paths outside `prefix` are omitted.

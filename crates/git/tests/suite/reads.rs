@@ -272,7 +272,21 @@ fn log(world: &World) {
 /// Settings of the repository, and commits without a date as old imports have them.
 fn log_of_strange_repositories(world: &World) {
     let repo = Repo::of(&[("sub/b", "one\n")]);
-    repo.git(&["config", "diff.relative", "true"]);
+    for (name, value) in [
+        ("diff.relative", "true"),
+        ("diff.orderFile", "~/order"),
+        ("log.diffMerges", "first-parent"),
+        ("format.pretty", "oneline"),
+        ("format.notes", "true"),
+        ("color.ui", "always"),
+        ("blame.date", "relative"),
+        ("blame.showEmail", "true"),
+        ("core.abbrev", "4"),
+    ] {
+        repo.git(&["config", name, value]);
+    }
+    fs::write(repo.beside("home").join("order"), "").unwrap();
+    repo.git(&["notes", "add", "-m", "a note"]);
     repo.git(&["config", "i18n.logOutputEncoding", "latin1"]);
     let [tree, first] = ["HEAD^{tree}", "HEAD"].map(|name| repo.git(&["rev-parse", name]).trim().to_owned());
     let mut parent = first;
