@@ -74,7 +74,8 @@ impl Converter<'_> {
         if brace && braces::has_braces_to_expand(source) {
             let expanded = braces::expand_braces(source).ok_or(UnclearReason::Dialect("braces"))?;
             let mut words = Vec::with_capacity(expanded.len());
-            for source in expanded {
+            // Of an empty word without quotes nothing is left: `env {,rm} x` runs `rm`.
+            for source in expanded.into_iter().filter(|source| !source.is_empty()) {
                 let mut again = Converter::new(&source);
                 let mut scanner = WordScanner::new(&mut again, 0, source.len(), &[]);
                 // The statements of its substitutions were converted with the whole word.
@@ -84,9 +85,8 @@ impl Converter<'_> {
                 let part = scanner.finish(&source);
                 words.push(Word { dialect: true, ..part });
             }
-            if let Some(first) = words.first_mut() {
-                first.inner = word.inner;
-            }
+            // Other shells keep `{,}`.
+            words.first_mut().ok_or(UnclearReason::Dialect("braces"))?.inner = word.inner;
             return Ok(words);
         }
         Ok(vec![word])
@@ -169,7 +169,7 @@ impl<'c, 'a, 't> WordScanner<'c, 'a, 't> {
                 }
                 '~' if from + 1 == self.at || self.draft.literal.ends_with(['=', ':']) => {
                     self.draft.mark_unknown(true);
-                    if self.draft.word.start.is_empty() {
+                    if from + 1 == self.at {
                         self.draft.word.start.push('~');
                     }
                     self.push('~');

@@ -84,6 +84,10 @@ fn every_program_is_found_in_every_form() {
         ("a > x b 2>&1 c", &[&["a", "b", "c"]]),
         ("a 'b c' \"d\\\"e\" f\\ g 'h'\"i\"j", &[&["a", "b c", "d\"e", "f g", "hij"]]),
         ("a $x \"$y\" *.rs ~/z {} a{b,c}d", &[&["a", "?$x", "?\"$y\"", "?*.rs", "?~/z", "{}", "abd", "acd"]]),
+        // Where nothing is quoted, nothing is left of an empty word.
+        ("env {,a} b", &[&["env", "a", "b"]]),
+        ("a b{,} {c,}", &[&["a", "b", "b", "c"]]),
+        ("a {\"\",''}", &[&["a", "", ""]]),
         ("a $'\\x62\\n'", &[&["a", "b\n"]]),
         ("[ -f \"a b\" ] && c", &[&["[", "-f", "a b", "]"], &["c"]]),
         ("export A=1 B", &[&["export", "A=1", "B"]]),
@@ -97,6 +101,24 @@ fn every_program_is_found_in_every_form() {
         }
         assert_eq!(script.unclear, None, "{text}");
         assert_eq!(words(text), *expected, "{text}");
+    }
+}
+
+#[test]
+fn the_known_beginning_of_a_word_is_that_of_its_value() {
+    for (word, start) in [
+        ("a$x", "a"),
+        ("~/a", "~"),
+        ("a=~/b", "a="),
+        ("$x:~/b", ""),
+        ("\"$x\"=~", ""),
+        ("$(a):~", ""),
+        ("*:~", ""),
+    ] {
+        let script = parse(&format!("a {word}"));
+        let [Statement::Simple(simple)] = script.statements.as_slice() else { panic!("{script:?}") };
+        let found = (simple.words[1].known, simple.words[1].start.as_str());
+        assert_eq!((script.unclear, found), (None, (false, start)), "{word}");
     }
 }
 
@@ -222,6 +244,7 @@ fn unclear_texts_have_a_reason() {
         "!a;)",
         "cat <<'E'\n$x\n  E\nE\n",
         "echo $\"a\"",
+        "cp a {,}",
         "case a in b) c;& d) e;; esac",
     ] {
         if parse(text).unclear.is_none() {
