@@ -457,6 +457,8 @@ impl StatementReader<'_> {
                             ) =>
                     {
                         blocks = blocks.saturating_sub(1);
+                        // The `case` of `end case` begins none.
+                        at += usize::from(self.word_at(at + 1) == "case");
                     }
                     // The next statement has begun, whatever is missing here.
                     "create" if depth == 0 && dollars % 2 == 0 && self.is_at_line_start(token) => return at,
@@ -497,12 +499,25 @@ impl StatementReader<'_> {
                 && !CONSTRAINT_WORDS.contains(&self.word_at(at).as_str())
                 && let Some((own, name, range)) = self.qualified_name_at(at)
             {
-                let end = (at..last)
-                    .find(|end| self.is_sign_at(*end, b',') || self.is_sign_at(*end, b')'))
-                    .unwrap_or(last);
+                let end = self.column_end(at, last);
                 self.add_symbol(SymbolKind::Field, at..end, own, name, range, Some(table));
             }
         }
+    }
+
+    /// Returns the position after a column's last token: the comma or bracket outside of its own
+    /// brackets.
+    fn column_end(&self, from: usize, last: usize) -> usize {
+        let mut depth = 0_usize;
+        for at in from..last {
+            match self.token_at(at).map(|token| token.kind) {
+                Some(TokenKind::Sign(b'(')) => depth += 1,
+                Some(TokenKind::Sign(b',' | b')')) if depth == 0 => return at,
+                Some(TokenKind::Sign(b')')) => depth -= 1,
+                _ => {}
+            }
+        }
+        last
     }
 
     fn add_symbol(

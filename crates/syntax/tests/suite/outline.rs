@@ -392,3 +392,27 @@ fn signatures_are_whole_and_without_comments() {
         assert_eq!(symbols[0].signature, "export declare function open( path: string, ): File;");
     }
 }
+
+#[test]
+fn statements_of_sql_end_where_they_end() {
+    let table = "CREATE TABLE t (price NUMERIC(10, 2) NOT NULL, kind ENUM('a', 'b'), id INT);";
+    let body = "begin\n  case a when 1 then select 1; end case;\nend;";
+    let functions = format!("create function f() {body}\ncreate procedure g() as $$\n{body}\n$$;\nselect 2;");
+    for (text, expected) in [
+        (
+            table,
+            &[&table[..table.len() - 1], "price NUMERIC(10, 2) NOT NULL", "kind ENUM('a', 'b')", "id INT"][..],
+        ),
+        (
+            &functions,
+            &[
+                &format!("create function f() {}", body.trim_end_matches(';')),
+                &format!("create procedure g() as $$\n{body}\n$$"),
+            ],
+        ),
+    ] {
+        let symbols = analyse(Language::Sql, text).unwrap().symbols;
+        let found: Vec<&str> = symbols.iter().map(|symbol| &text[symbol.definition.clone()]).collect();
+        assert_eq!(found, expected);
+    }
+}
