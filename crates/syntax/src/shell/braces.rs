@@ -67,6 +67,22 @@ pub(super) fn has_braces_to_expand(source: &str) -> bool {
     first_brace_pair(source).is_some()
 }
 
+/// Returns true if bash may expand a word that [`has_braces_to_expand`] finds no pair in: it reads
+/// `{a},b}` as `a}` and `b`. At a word's beginning `{}` stays as it is.
+pub(super) fn has_doubtful_braces(source: &str) -> bool {
+    let mut bare = unquoted_bytes(source).peekable();
+    let (mut is_open, mut is_divided) = (false, false);
+    while let Some((at, byte)) = bare.next() {
+        match byte {
+            b'{' if at > 0 || bare.next_if_eq(&(1, b'}')).is_none() => is_open = true,
+            b',' => is_divided |= is_open,
+            b'}' if is_divided => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Returns the words that bash expands to, still quoted; `None` if there are too many or they count
 /// up.
 pub(super) fn expand_braces(source: &str) -> Option<Vec<String>> {

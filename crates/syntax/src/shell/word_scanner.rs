@@ -79,7 +79,7 @@ impl Converter<'_> {
                 let mut again = Converter::new(&source);
                 let mut scanner = WordScanner::new(&mut again, 0, source.len(), &[]);
                 // The statements of its substitutions were converted with the whole word.
-                if scanner.read_unquoted().is_err() {
+                if braces::has_doubtful_braces(&source) || scanner.read_unquoted().is_err() {
                     return Err(UnclearReason::Dialect("braces"));
                 }
                 let part = scanner.finish(&source);
@@ -88,6 +88,9 @@ impl Converter<'_> {
             // Other shells keep `{,}`.
             words.first_mut().ok_or(UnclearReason::Dialect("braces"))?.inner = word.inner;
             return Ok(words);
+        }
+        if brace && braces::has_doubtful_braces(source) {
+            return Err(UnclearReason::Dialect("braces"));
         }
         Ok(vec![word])
     }

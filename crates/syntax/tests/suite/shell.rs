@@ -88,6 +88,7 @@ fn every_program_is_found_in_every_form() {
         ("env {,a} b", &[&["env", "a", "b"]]),
         ("a b{,} {c,}", &[&["a", "b", "b", "c"]]),
         ("a {\"\",''}", &[&["a", "", ""]]),
+        ("a {}, x@{1} {b},c {d,e{f},g}", &[&["a", "{},", "x@{1}", "{b},c", "d", "e{f}", "g"]]),
         ("a $'\\x62\\n'", &[&["a", "b\n"]]),
         ("[ -f \"a b\" ] && c", &[&["[", "-f", "a b", "]"], &["c"]]),
         ("export A=1 B", &[&["export", "A=1", "B"]]),
@@ -245,6 +246,8 @@ fn unclear_texts_have_a_reason() {
         "cat <<'E'\n$x\n  E\nE\n",
         "echo $\"a\"",
         "cp a {,}",
+        "env {X=1},rm} b",
+        "env a{},b}",
         "case a in b) c;& d) e;; esac",
     ] {
         if parse(text).unclear.is_none() {
