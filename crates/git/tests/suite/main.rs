@@ -29,6 +29,7 @@ macro_rules! in_each_tier {
 
 mod branches;
 mod check_out;
+mod commit_places;
 mod commits;
 mod hostile;
 mod reads;
