@@ -30,6 +30,7 @@ mod conditions;
 mod credentials;
 mod current_directory;
 mod danger;
+mod directory_options;
 mod edit_table;
 mod edits;
 mod fetching;

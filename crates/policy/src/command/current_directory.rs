@@ -28,19 +28,21 @@ impl CurrentDirectory {
             .iter()
             .skip(1)
             .skip_while(|word| word.known && word.text.len() > 1 && word.text.starts_with('-'));
-        let target = match (name, operands.next()) {
-            ("cd", None) => "~",
-            ("cd" | "pushd", Some(word)) if word.known && !word.dialect && word.text != "-" => &word.text,
+        match (name, operands.next()) {
+            ("cd", None) => *self = Self::At("~".to_owned()),
+            ("cd" | "pushd", Some(word)) if word.text != "-" => self.enter(word),
+            _ => *self = Self::Unknown,
+        }
+    }
+
+    /// Follows a change to a directory.
+    pub(super) fn enter(&mut self, directory: &Word) {
+        let target = directory.text.as_str();
+        let is_known = directory.known && !directory.dialect
             // An unquoted `~` isn't known before it runs, and is none of the project's.
-            ("cd" | "pushd", Some(word)) if word.text == "~" || word.text.starts_with("~/") => &word.text,
-            _ => {
-                *self = Self::Unknown;
-                return;
-            }
-        };
-        *self = match self.resolve_operand(target) {
+            || target == "~" || target.starts_with("~/");
+        *self = match self.resolve_operand(target).filter(|_| is_known) {
             Some(place) => Self::At(place),
-            None if target.starts_with(['/', '~']) => Self::At(target.to_owned()),
             None => Self::Unknown,
         };
     }

@@ -10,6 +10,7 @@ use journeyman_syntax::shell::{
 
 use super::current_directory::CurrentDirectory;
 use super::danger::{self, Danger};
+use super::directory_options::named_directories;
 use super::inline_code::{self, InlineCode};
 use super::numeric_variables::{self, NumericVariables};
 use super::part::{CommandPart, CommandWord, WrittenPath, shorten_command};
@@ -453,7 +454,7 @@ impl<'c> Survey<'c> {
             self.depth -= 1;
         }
         if let Some(wrapped) = wrapped {
-            self.survey_wrapped(name, wrapped, place);
+            self.survey_wrapped(words, wrapped, place);
         }
     }
 
@@ -471,7 +472,8 @@ impl<'c> Survey<'c> {
         }
     }
 
-    fn survey_wrapped(&mut self, name: &str, wrapped: UnwrapResult, place: CommandInput<'_>) {
+    fn survey_wrapped(&mut self, words: &[Shown], wrapped: UnwrapResult, place: CommandInput<'_>) {
+        let name = words.first().map_or("", |path| readers::base_name(&path.text));
         if let Some(why) = wrapped.unclear {
             self.give_up(why);
         }
@@ -498,9 +500,22 @@ impl<'c> Survey<'c> {
         self.depth += 1;
         self.wrappers += 1;
         for inner in wrapped.inner {
-            match inner {
-                InnerCommand::Words(words) => self.survey_program(&words, PartDraft::default(), place),
-                InnerCommand::Script(text) => self.survey_in_subshell(|inner| inner.survey_script(&text)),
+            let after = if let InnerCommand::Words(inner) = &inner { inner.len() } else { 0 };
+            let options = words.get(..words.len().saturating_sub(after)).unwrap_or_default();
+            let directories = named_directories(options);
+            let before = (self.directory.clone(), self.moves);
+            for directory in &directories {
+                self.moves += MOVED_AWAY;
+                self.directory.enter(directory);
+            }
+            match &inner {
+                InnerCommand::Words(words) => self.survey_program(words, PartDraft::default(), place),
+                InnerCommand::Script(text) => self.survey_script(text),
+            }
+            if !directories.is_empty() {
+                (self.directory, self.moves) = before;
+            } else if matches!(inner, InnerCommand::Script(_)) && name != "eval" {
+                self.directory = before.0;
             }
         }
         self.wrappers -= 1;
@@ -557,7 +572,10 @@ impl<'c> Survey<'c> {
         let edits = draft.edits.take();
         let words_of_part: Vec<CommandWord> = words.iter().map(to_command_word).collect();
         let named = words_of_part.iter().skip(1).chain(&draft.reads).chain(&draft.writes);
-        draft.reads.extend(self.directory.resolve_moved(named));
+        let mut directory = self.directory.clone();
+        // A wrapper's directory is that of the program that it runs.
+        named_directories(words).iter().for_each(|option| directory.enter(option));
+        draft.reads.extend(directory.resolve_moved(named));
         let why = match (draft.why.take(), reading) {
             (Some(why), _) | (None, Err(why)) => Some((Level::Shell, why)),
             (None, Ok(edit)) => match edit.or(edits) {
@@ -600,7 +618,9 @@ impl<'c> Survey<'c> {
         self.danger.merge(&draft.danger);
         if level > Level::ReadOnly {
             let written = written_files::written_paths(words).into_iter();
-            draft.written.extend(written.map(|path| self.directory.resolve_written(path)));
+            // `tar -f` names a file of the directory in which it starts.
+            let directory = if name.ends_with("tar") { &self.directory } else { &directory };
+            draft.written.extend(written.map(|path| directory.resolve_written(path)));
             draft.code.extend(inline_code::argument_code(words));
         }
         self.push(CommandPart {

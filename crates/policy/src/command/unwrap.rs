@@ -165,8 +165,9 @@ fn unwrap_env(arguments: &[Word]) -> UnwrapResult {
             return UnwrapResult::from_script(rest.join(" "));
         }
         match text {
-            "-u" | "--unset" | "-C" | "--chdir" => rest = after.get(1..).unwrap_or_default(),
+            "-u" | "--unset" | "-C" | "-iC" | "--chdir" => rest = after.get(1..).unwrap_or_default(),
             "-i" | "-" | "-0" | "--ignore-environment" | "--" => rest = after,
+            _ if text.starts_with("-C") || text.starts_with("--chdir=") => rest = after,
             _ if text.starts_with('-') => {
                 unclear = Some(UNKNOWN_OPTION);
                 rest = after;

@@ -7,6 +7,7 @@
 
 use journeyman_syntax::shell::Word;
 
+use super::current_directory::CurrentDirectory;
 use super::inline_code::is_interpreter;
 use super::options::{has_short_option, likely_operands, program_name};
 use super::part::WrittenPath;
@@ -204,24 +205,28 @@ fn sed_files(arguments: &[Word]) -> Vec<WrittenPath> {
 
 /// Returns what `tar` extracts, and the archive that it makes.
 fn tar_files(arguments: &[Word]) -> Vec<WrittenPath> {
-    let (mut extracts, mut archive, mut operands) = (false, None, Vec::new());
-    let mut directories: Vec<WrittenPath> = Vec::new();
+    let (mut extracts, mut archive) = (false, None);
+    let (mut directory, mut extracted) = (CurrentDirectory::default(), Vec::new());
+    let enter = |value: &Word, directory: &mut CurrentDirectory| {
+        directory.enter(value);
+        directory.resolve_written(WrittenPath { known: true, ..WrittenPath::default() })
+    };
     let mut rest = arguments.iter().enumerate();
     while let Some((place, word)) = rest.next() {
         let text = word.text.as_str();
         let option = text.split('=').next().unwrap_or(text);
         let cluster = match text.strip_prefix('-') {
             Some(long) if long.starts_with('-') => {
-                let target = |value: Option<(usize, &Word)>| match text.contains('=') {
-                    true => value_after(word, &format!("{option}=")),
-                    false => value.map(|(_, value)| path_of(value, false)),
+                let valued = matches!(option, "--directory" | "--file" | "--exclude");
+                let value = match text.split_once('=') {
+                    Some((_, value)) => Some(Word { text: value.to_owned(), ..word.clone() }),
+                    None if valued => rest.next().map(|(_, value)| value.clone()),
+                    None => None,
                 };
-                let valued = matches!(option, "--directory" | "--file" | "--exclude") && !text.contains('=');
-                let value = if valued { rest.next() } else { None };
-                match option {
-                    "--extract" | "--get" => extracts = true,
-                    "--directory" => directories.extend(target(value)),
-                    "--file" => archive = target(value),
+                match (option, value) {
+                    ("--extract" | "--get", _) => extracts = true,
+                    ("--directory", Some(value)) => extracted.push(enter(&value, &mut directory)),
+                    ("--file", Some(value)) => archive = Some(path_of(&value, false)),
                     _ => {}
                 }
                 continue;
@@ -229,7 +234,7 @@ fn tar_files(arguments: &[Word]) -> Vec<WrittenPath> {
             Some(cluster) => cluster,
             None if place == 0 => text,
             None => {
-                operands.push(word);
+                extracted.push(directory.resolve_written(path_of(word, true)));
                 continue;
             }
         };
@@ -237,17 +242,12 @@ fn tar_files(arguments: &[Word]) -> Vec<WrittenPath> {
         for letter in cluster.chars() {
             match letter {
                 'f' => archive = rest.next().map(|(_, value)| path_of(value, false)),
-                'C' => directories.extend(rest.next().map(|(_, value)| path_of(value, false))),
+                'C' => extracted.extend(rest.next().map(|(_, value)| enter(value, &mut directory))),
                 _ => {}
             }
         }
     }
-    if extracts {
-        directories.extend(paths_of(&operands, true));
-        directories
-    } else {
-        archive.into_iter().collect()
-    }
+    if extracts { extracted } else { archive.into_iter().collect() }
 }
 
 /// Returns the places where `find -delete` begins; which of the files there it removes is unknown.
@@ -262,12 +262,10 @@ fn find_starts(arguments: &[Word]) -> Vec<WrittenPath> {
 
 /// Returns the files that `git` changes in the work tree and its words name.
 fn git_files(arguments: &[Word]) -> Vec<WrittenPath> {
-    let mut directory: Option<&Word> = None;
     let mut rest = arguments.iter().enumerate();
     let (place, command) = loop {
         match rest.next() {
-            Some((_, word)) if word.text == "-C" => directory = rest.next().map(|(_, value)| value),
-            Some((_, word)) if matches!(word.text.as_str(), "-c" | "--git-dir" | "--work-tree") => {
+            Some((_, word)) if matches!(word.text.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree") => {
                 rest.next();
             }
             Some((_, word)) if word.text.starts_with('-') => {}
@@ -301,13 +299,9 @@ fn git_files(arguments: &[Word]) -> Vec<WrittenPath> {
     let is_certain = end_of_options.is_some() || command.text != "checkout" || named.len() > 1;
     let beneath = |word: &&Word| {
         let path = word.text.trim_start_matches(":/");
-        let text = match directory {
-            Some(directory) => format!("{}/{path}", directory.text),
-            None => path.to_owned(),
-        };
         // Git expands patterns itself. What `git checkout .` brings back is the repository's.
         let known = word.known && !path.contains(['*', '?', '[']) && is_certain;
-        WrittenPath { text, known: known && directory.is_none_or(|it| it.known), tree: path != "." }
+        WrittenPath { text: path.to_owned(), known, tree: path != "." }
     };
     named.iter().map(beneath).collect()
 }
@@ -381,6 +375,10 @@ mod tests {
             ("tsc a.ts --outDir vendor", &["vendor"]),
             ("tar -xzf a.tgz -C vendor", &["vendor"]),
             ("tar xf a.tar vendor/a", &["vendor/a/**"]),
+            ("tar -xf a.tar -C dist a", &["dist", "dist/a/**"]),
+            ("tar xfC a.tar dist -C lib a", &["dist", "dist/lib", "dist/lib/a/**"]),
+            ("tar -x --directory=dist -f a.tar b", &["dist", "dist/b/**"]),
+            ("cd x && tar -cf b.tar -C dist a", &["x/b.tar"]),
             ("tar -czf b.tgz -C vendor .", &["b.tgz"]),
             ("tar -cf vendor/b.tar a", &["vendor/b.tar"]),
             ("git checkout -- vendor/a", &["vendor/a/**"]),
@@ -389,6 +387,9 @@ mod tests {
             ("git checkout .", &["?"]),
             ("cd vendor && git checkout -- .", &["vendor"]),
             ("git -C vendor rm a", &["vendor/a/**"]),
+            ("git -C dist -C ../lib rm a", &["lib/a/**"]),
+            ("git --work-tree=dist checkout -- a", &["dist/a/**"]),
+            ("git -C \"$D\" rm a", &["a/**?"]),
             ("git restore --staged vendor/a", &[]),
             ("git rm --cached vendor/a", &[]),
             ("git clean -xdn vendor", &[]),
@@ -407,6 +408,14 @@ mod tests {
             ("find vendor -name x -delete", &["vendor/**"]),
             ("find . -name x -delete", &["?"]),
             ("env A=1 rm vendor/a", &["vendor/a/**"]),
+            ("env -C dist rm a", &["dist/a/**"]),
+            ("env -iC dist rm a && rm b", &["dist/a/**", "b/**"]),
+            ("env --chdir=dist sh -c 'cd x; rm a ../b'", &["dist/x/a/**", "dist/b/**"]),
+            ("env -Cdist rm a", &["dist/a/**"]),
+            ("env -C \"$D\" rm a", &["a/**?"]),
+            ("sudo -D dist rm a", &["dist/a/**"]),
+            ("eval 'cd dist' && rm a", &["dist/a/**"]),
+            ("command cd dist && rm a", &["dist/a/**"]),
             ("sh -c 'rm vendor/a'", &["vendor/a/**"]),
             ("rm vendor/*", &["vendor/*/**?"]),
         ];

@@ -78,3 +78,31 @@ fn a_rule_about_writing_leaves_reading_alone() {
     let wrong = user("[[rule]]\nwrites = ['a']\ndecision = 'allow'").unwrap_err();
     assert!(wrong.contains("`writes` is for what may not be written"), "{wrong}");
 }
+
+#[test]
+fn rules_about_paths_follow_the_directory_that_an_option_names() {
+    let rules =
+        "[[rule]]\nwrites = ['dist/a']\ndecision = 'deny'\n\n[[rule]]\npaths = ['keys/b']\ndecision = 'deny'";
+    let (plain, ruled) = (Policy::default(), Policy::default().with_rules(user(rules).unwrap()));
+    let judge = |policy: &Policy, command: &str| {
+        let effects = Effects { command: Some(command.to_owned()), ..Effects::default() };
+        decided(policy, "run_command", None, Mode::Auto, &effects).0
+    };
+    for command in [
+        "env -C dist rm a",
+        "env --chdir=dist rm a",
+        "env -C dist sh -c 'rm a'",
+        "git -C dist rm a",
+        "tar -xf x.tar -C dist a",
+        "env -C keys cat b",
+        "git -C keys diff b",
+        "make -C keys b",
+        "make -kC keys b",
+        "tar -C keys -cf /tmp/x.tar b",
+    ] {
+        assert_eq!(judge(&ruled, command), Decision::Deny, "{command}");
+    }
+    for command in ["env -C lib rm a", "env -C dist cat a", "make -C dist a", "tar -cf x.tar -C dist a"] {
+        assert_eq!(judge(&ruled, command), judge(&plain, command), "{command}");
+    }
+}
