@@ -38,16 +38,34 @@ pub(super) fn input_files<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
         scripts.push(operands.remove(0));
     }
     // Several scripts form one, line by line; each must be complete by itself.
-    scripts.iter().all(|script| SedScript { rest: script, depth: 0 }.only_prints()).then_some(operands)
+    scripts.iter().all(|script| SedScript::new(script).only_prints()).then_some(operands)
+}
+
+/// Returns the files that the commands of a script write (`w`, and the flag `w` of `s`), as far as
+/// it is understood.
+pub(super) fn written_files(script: &str) -> Vec<&str> {
+    let mut script = SedScript::new(script);
+    script.read_all();
+    script.written
 }
 
 struct SedScript<'a> {
     rest: &'a str,
     depth: usize,
+    written: Vec<&'a str>,
 }
 
-impl SedScript<'_> {
+impl<'a> SedScript<'a> {
+    fn new(script: &'a str) -> Self {
+        Self { rest: script, depth: 0, written: Vec::new() }
+    }
+
     fn only_prints(mut self) -> bool {
+        self.read_all() && self.written.is_empty()
+    }
+
+    /// Reads all commands. Returns false if one is unknown.
+    fn read_all(&mut self) -> bool {
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t', ';', '\n']);
             if self.rest.is_empty() {
@@ -57,6 +75,14 @@ impl SedScript<'_> {
                 return false;
             }
         }
+    }
+
+    /// Reads the name of a file that is written, which ends with its line.
+    fn read_written_file(&mut self) {
+        self.skip_blanks();
+        let (name, rest) = self.rest.split_at(self.rest.find('\n').unwrap_or(self.rest.len()));
+        self.written.push(name);
+        self.rest = rest;
     }
 
     fn next_char(&mut self) -> Option<char> {
@@ -111,7 +137,12 @@ impl SedScript<'_> {
                     .rest
                     .trim_start_matches(|c: char| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit());
                 self.rest = flags;
+                if let Some(rest) = flags.strip_prefix('w') {
+                    self.rest = rest;
+                    self.read_written_file();
+                }
             }
+            'w' | 'W' => self.read_written_file(),
             'y' => {
                 let delimiter = self.read_delimiter()?;
                 self.skip_until(delimiter, false)?;

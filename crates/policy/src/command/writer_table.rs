@@ -43,24 +43,33 @@ pub(super) const WRITERS: &[Writer] = &[
     new_writer("chown", TreesAfterFirst, ""),
     new_writer("clang-format", Every, ""),
     new_writer("clang-tidy", Every, "p"),
+    new_writer("convert", Last, ""),
     new_writer("cp", Last, "tS"),
     new_writer("dos2unix", Every, ""),
     new_writer("ed", Every, ""),
     new_writer("emacs", Every, ""),
     new_writer("eslint", Every, "c"),
     new_writer("ex", Every, "c"),
+    new_writer("ffmpeg", Last, ""),
     new_writer("gofmt", Every, "r"),
     new_writer("goimports", Every, ""),
     new_writer("gunzip", Every, ""),
     new_writer("gzip", Every, ""),
     new_writer("install", Last, "mogSt"),
     new_writer("isort", Every, "l"),
+    new_writer("link", Second, ""),
     new_writer("ln", Last, "tS"),
+    new_writer("lz4", Second, ""),
     new_writer("mkdir", Every, "m"),
+    new_writer("mkfifo", Every, "m"),
+    new_writer("mknod", First, "m"),
     new_writer("mktemp", Every, "p"),
     new_writer("mv", EveryTree, "tS"),
+    new_writer("nano", Every, ""),
     new_writer("nvim", Every, "c"),
+    new_writer("objcopy", Last, "IOBFjRKNLGW"),
     new_writer("patch", First, "idporF"),
+    new_writer("pigz", Every, ""),
     new_writer("prettier", Every, ""),
     new_writer("rename", Every, ""),
     new_writer("rimraf", EveryTree, ""),
@@ -84,6 +93,7 @@ pub(super) const WRITERS: &[Writer] = &[
     new_writer("unix2dos", Every, ""),
     new_writer("unlink", Every, ""),
     new_writer("unxz", Every, ""),
+    new_writer("vi", Every, "c"),
     new_writer("vim", Every, "c"),
     new_writer("xxd", Second, "cglos"),
     new_writer("xz", Every, ""),
@@ -141,6 +151,7 @@ pub(super) const OUTPUT_OPTIONS: &[&str] = &[
     "--outFile",
     "--out",
     "-out",
+    "-keyout",
     "--target-directory",
 ];
 
@@ -148,14 +159,29 @@ pub(super) const OUTPUT_OPTIONS: &[&str] = &[
 /// of a cluster (`curl -sSfo FILE`) if it is one letter.
 pub(super) const SHORT_OUTPUT_OPTIONS: &[(&[&str], &str)] = &[
     (&["cp", "install", "ln", "mv", "pip", "pip3"], "t"),
-    (&["curl", "sort", "patch", "tree", "xmllint", "zstd", "strip"], "o"),
+    (&["curl", "sort", "patch", "tree", "xmllint", "zstd", "strip", "wget", "shuf", "strace", "time"], "o"),
+    (&["gpg", "gpg2", "iconv", "xsltproc", "brotli", "objdump", "terser", "uglifyjs"], "o"),
+    (&["curl"], "D"),
+    (&["curl"], "c"),
     (&["wget"], "O"),
     (&["wget"], "P"),
+    (&["wget"], "a"),
+    (&["cmake"], "B"),
     (&["unzip", "patch"], "d"),
+    (&["javac"], "-d"),
     (&["pg_dump", "mysqldump"], "f"),
-    (&["cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc", "go"], "-o"),
+    (COMPILERS, "-o"),
     (&["pandoc", "dot", "bison", "flex", "protoc", "esbuild", "git", "openapi-generator"], "-o"),
 ];
+
+/// Compilers and linkers, which may have a target before their name and a version after it.
+pub(super) const COMPILERS: &[&str] = &[
+    "c++", "cc", "clang", "clang++", "as", "g++", "gcc", "gfortran", "ghc", "go", "ld", "ld.gold", "ld.lld",
+    "lld", "mold", "nasm", "nvcc", "rustc", "tcc", "yasm",
+];
+
+/// Actions of `find` that write a file.
+pub(super) const FIND_OUTPUT_ACTIONS: &[&str] = &["-fls", "-fprint", "-fprint0", "-fprintf"];
 
 /// Beginnings of long options whose value may be the next word and is no operand.
 pub(super) const VALUE_OPTIONS: &[&str] = &[

@@ -11,9 +11,10 @@ use super::current_directory::CurrentDirectory;
 use super::inline_code::is_interpreter;
 use super::options::{has_short_option, likely_operands, program_name};
 use super::part::WrittenPath;
+use super::sed;
 use super::writer_table::{
-    DRY_RUN_OPTIONS, FORMAT_SUBCOMMANDS, IN_PLACE_OPTIONS, OUTPUT_OPTIONS, SHORT_OUTPUT_OPTIONS, WRITERS,
-    WrittenOperands,
+    COMPILERS, DRY_RUN_OPTIONS, FIND_OUTPUT_ACTIONS, FORMAT_SUBCOMMANDS, IN_PLACE_OPTIONS, OUTPUT_OPTIONS,
+    SHORT_OUTPUT_OPTIONS, WRITERS, WrittenOperands,
 };
 
 /// Other programs that may write files which their words name.
@@ -39,7 +40,12 @@ pub(super) fn written_paths(words: &[Word]) -> Vec<WrittenPath> {
         "git" => written.extend(git_files(arguments)),
         "tar" | "gtar" | "bsdtar" => written.extend(tar_files(arguments)),
         "dd" => written.extend(arguments.iter().filter_map(|word| value_after(word, "of="))),
-        "find" if has(&["-delete"]) => written.extend(find_starts(arguments)),
+        "find" | "gfind" => {
+            written.extend(values_of(arguments, FIND_OUTPUT_ACTIONS));
+            if has(&["-delete"]) {
+                written.extend(find_starts(arguments));
+            }
+        }
         "perl" | "ruby" if has_in_place_option(arguments) => {
             written.extend(paths_of(&likely_operands(arguments, "eE"), false));
         }
@@ -107,7 +113,8 @@ fn value_after(word: &Word, prefix: &str) -> Option<WrittenPath> {
 
 /// Returns the values of the options by which a program is told where to write.
 fn output_values(name: &str, arguments: &[Word]) -> Vec<WrittenPath> {
-    let short = || SHORT_OUTPUT_OPTIONS.iter().filter(|(names, _)| names.contains(&name)).map(|(_, it)| *it);
+    let tool = without_target(name);
+    let short = || SHORT_OUTPUT_OPTIONS.iter().filter(|(names, _)| names.contains(&tool)).map(|(_, it)| *it);
     let mut written = Vec::new();
     for (place, word) in arguments.iter().enumerate() {
         let text = word.text.as_str();
@@ -131,6 +138,15 @@ fn output_values(name: &str, arguments: &[Word]) -> Vec<WrittenPath> {
         }
     }
     written
+}
+
+/// Returns the name of a compiler without its target and version: `aarch64-linux-gnu-gcc-13` as
+/// `gcc`.
+fn without_target(name: &str) -> &str {
+    let is_version = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let unversioned = name.rsplit_once('-').filter(|(_, end)| is_version(end)).map_or(name, |(name, _)| name);
+    let last = unversioned.rsplit('-').next().unwrap_or(unversioned);
+    if COMPILERS.contains(&last) { last } else { name }
 }
 
 fn written_operands(name: &str, arguments: &[Word]) -> Vec<WrittenPath> {
@@ -184,7 +200,7 @@ fn has_in_place_option(arguments: &[Word]) -> bool {
     })
 }
 
-/// Returns the files of `sed -i`.
+/// Returns the files that `sed -i` changes, and those that a script of `sed` writes.
 fn sed_files(arguments: &[Word]) -> Vec<WrittenPath> {
     let is_short = |text: &str| text.starts_with('-') && !text.starts_with("--");
     let has = |letters: &[char], long: &str| {
@@ -193,14 +209,30 @@ fn sed_files(arguments: &[Word]) -> Vec<WrittenPath> {
             is_short(option) && option.len() <= 5 && option.contains(letters) || option == long
         })
     };
-    if !has(&['i'], "--in-place") {
-        return Vec::new();
-    }
     let all = likely_operands(arguments, "efl");
     let has_script = has(&['e', 'f'], "--expression") || has(&[], "--file");
+    let mut operands = all.into_iter().filter(|word| !word.text.is_empty());
+    let first = if has_script { None } else { operands.next() };
+    let after_option = arguments.windows(2).filter_map(|pair| match pair {
+        [option, script] => {
+            let ends = is_short(&option.text) && option.text.ends_with('e') || option.text == "--expression";
+            ends.then_some(script)
+        }
+        _ => None,
+    });
+    let scripts = after_option.chain(first).map(|word| (word, word.text.as_str()));
+    let joined = arguments.iter().filter_map(|word| Some((word, word.text.strip_prefix("--expression=")?)));
+    let in_scripts = scripts.chain(joined).flat_map(|(word, script)| {
+        // A script that is not known stands in its quotes.
+        let files = sed::written_files(script.trim_matches('"'));
+        files.into_iter().map(|file| WrittenPath { text: file.to_owned(), known: word.known, tree: false })
+    });
+    let mut written: Vec<WrittenPath> = in_scripts.collect();
     // `-i ''` is how another `sed` is told that no copy is to be kept.
-    let files: Vec<&Word> = all.into_iter().filter(|word| !word.text.is_empty()).collect();
-    paths_of(files.get(usize::from(!has_script)..).unwrap_or_default(), false).collect()
+    if has(&['i'], "--in-place") {
+        written.extend(operands.map(|word| path_of(word, false)));
+    }
+    written
 }
 
 /// Returns what `tar` extracts, and the archive that it makes.
@@ -248,6 +280,15 @@ fn tar_files(arguments: &[Word]) -> Vec<WrittenPath> {
         }
     }
     if extracts { extracted } else { archive.into_iter().collect() }
+}
+
+/// Returns the words after these options.
+fn values_of(arguments: &[Word], options: &[&str]) -> Vec<WrittenPath> {
+    let pairs = arguments.windows(2).filter_map(|pair| match pair {
+        [option, value] if options.contains(&option.text.as_str()) => Some(path_of(value, false)),
+        _ => None,
+    });
+    pairs.collect()
 }
 
 /// Returns the places where `find -delete` begins; which of the files there it removes is unknown.
@@ -355,6 +396,12 @@ mod tests {
             ("patch a vendor/x.patch", &["a"]),
             ("sed -n 1p a", &[]),
             ("sed -i s/a/b/ a b", &["a", "b"]),
+            ("sed -n 'w vendor/a' b", &["vendor/a"]),
+            ("sed -n -e '/x/,$W a' -ne 's/a/b/gw c' b", &["a", "c"]),
+            ("sed --expression='/x/{s/a/b/w a b\np}' c", &["a b"]),
+            ("sed -i 's/a/b/w c' d", &["c", "d"]),
+            ("sed \"s/a/b/w $F\" d", &["$F?"]),
+            ("sed -n '/w a/p' b", &[]),
             ("sed -i.bak -e s/a/b/ a", &["a"]),
             ("sed -i '' s/a/b/ a", &["a"]),
             ("sed -ri '/vendor/d' a", &["a"]),
@@ -368,6 +415,24 @@ mod tests {
             ("cd \"$D\" && rm a", &["a/**?"]),
             ("tee -a vendor/log", &["vendor/log"]),
             ("sort -o vendor/a b", &["vendor/a"]),
+            ("sort --output=vendor/a b", &["vendor/a"]),
+            ("shuf -n3 -ovendor/a b", &["vendor/a"]),
+            ("gpg -o vendor/a -d b", &["vendor/a"]),
+            ("wget -q -O vendor/a https://example.com", &["vendor/a"]),
+            ("wget -o vendor/log https://example.com/x", &["vendor/log"]),
+            ("curl -s -D vendor/a -c vendor/b https://example.com", &["vendor/a", "vendor/b"]),
+            ("openssl req -x509 -keyout vendor/a -out vendor/b", &["vendor/a", "vendor/b"]),
+            ("gcc-13 a.c -ovendor/b", &["vendor/b"]),
+            ("arm-none-eabi-ld a.o -o vendor/b", &["vendor/b"]),
+            ("ld.lld a.o -o vendor/b", &["vendor/b"]),
+            ("gfortran a.f90 -o vendor/b", &["vendor/b"]),
+            ("javac -d vendor A.java", &["vendor"]),
+            ("cmake -S . -B vendor", &["vendor"]),
+            ("objcopy -O binary a vendor/b", &["vendor/b"]),
+            ("ffmpeg -i a vendor/b", &["vendor/b"]),
+            ("strace -o vendor/log ls", &["vendor/log"]),
+            ("mkfifo vendor/a", &["vendor/a"]),
+            ("nano vendor/a", &["vendor/a"]),
             ("dd if=a of=vendor/b", &["vendor/b"]),
             ("curl -sSfo vendor/x https://example.com", &["vendor/x"]),
             ("gcc -O2 -flto vendor/a.c -o b", &["b"]),
@@ -407,6 +472,7 @@ mod tests {
             ("find vendor -name x", &[]),
             ("find vendor -name x -delete", &["vendor/**"]),
             ("find . -name x -delete", &["?"]),
+            ("find . -name x -fprint a -fprintf b %p -fls c -fprint0 d", &["a", "b", "c", "d"]),
             ("env A=1 rm vendor/a", &["vendor/a/**"]),
             ("env -C dist rm a", &["dist/a/**"]),
             ("env -iC dist rm a && rm b", &["dist/a/**", "b/**"]),

@@ -30,6 +30,9 @@ fn a_rule_about_writing_leaves_reading_alone() {
         "protoc --cpp_out=src/gen x.proto",
         "mv src old",
         "find vendor -name '*.o' -delete",
+        "find . -name '*.o' -fprint vendor/objects",
+        "sed -n 's/a/b/w vendor/a.c' b.c",
+        "gcc-13 -c a.c -ovendor/a.o",
     ];
     let asked = [
         "d=vendor; sed -i s/a/b/ \"$d/a.c\"",
@@ -65,6 +68,7 @@ fn a_rule_about_writing_leaves_reading_alone() {
         "GOFLAGS=-mod=vendor go build ./...",
         "f() { grep -n \"$1\" vendor/a.c; }; f int",
         "make -C vendor",
+        "sed -n '/w/p' vendor/a.c > b.c",
     ];
     for command in denied {
         assert_eq!(judge(&ruled, command), Decision::Deny, "{command}");
