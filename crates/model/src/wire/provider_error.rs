@@ -159,8 +159,13 @@ impl ProviderError {
     }
 
     fn is_too_long(&self, status: u16) -> bool {
-        // A rate limit in tokens has a similar message, always with status 429.
-        status == 413 || (status != 429 && self.has_phrase(TOO_LONG_PHRASES))
+        // A rate limit in tokens has a similar message, always with status 429. With that status,
+        // OpenAI also refuses a request that is larger than a whole minute's tokens.
+        match status {
+            413 => true,
+            429 => self.has_phrase(&["request too large for"]),
+            _ => self.has_phrase(TOO_LONG_PHRASES),
+        }
     }
 
     fn is_unknown_model(&self, status: u16) -> bool {

@@ -278,6 +278,16 @@ const CASES: &[(u16, &str, Meaning)] = &[
         TooLong,
     ),
     (
+        429,
+        r#"{"error":{"message":"Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 36154. The input or output tokens must be reduced in order to run successfully.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#,
+        TooLong,
+    ),
+    (
+        429,
+        r#"{"error":{"message":"Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000, Requested 3000. Please try again in 4s.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}"#,
+        Rate,
+    ),
+    (
         400,
         r#"{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}"#,
         TooLong,
