@@ -56,6 +56,17 @@ pub(crate) trait Decoder: Send {
     /// Returns the usage that the provider has reported so far.
     fn usage(&self) -> Usage;
 
+    /// Returns true if the content may go on after the protocol's own end, so that silence doesn't
+    /// end the response.
+    fn may_go_on(&self) -> bool {
+        false
+    }
+
+    /// Ends the blocks that are still open, at the end of a complete response.
+    fn end_blocks(&mut self) -> Result<Vec<Delta>, ModelError> {
+        Ok(Vec::new())
+    }
+
     /// Returns the complete reply; called once, at the end of a complete response.
     fn finish(&mut self) -> Result<Reply, ModelError>;
 }

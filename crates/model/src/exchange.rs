@@ -236,6 +236,7 @@ impl StreamingResponse {
                         self.ended_early_error("the connection was closed before the reply was whole")
                     );
                 }
+                ready.extend(self.decoder.end_blocks()?);
                 let reply = self.decoder.finish()?;
                 ready.push_back(Delta::Done(Box::new(reply)));
                 Ok(true)
@@ -246,7 +247,7 @@ impl StreamingResponse {
     /// Returns the next bytes. Once the reply is complete, silence and a broken connection count as
     /// the end of the body.
     async fn next_chunk(&mut self) -> Result<Option<bytes::Bytes>, ModelError> {
-        if !self.decoder.is_complete() {
+        if !self.decoder.is_complete() || self.decoder.may_go_on() {
             return self.body.next().await.transpose();
         }
         let rest = tokio::time::timeout(DRAIN_TIMEOUT, self.body.next()).await;

@@ -53,6 +53,16 @@ impl MessageBuilder {
         }
     }
 
+    /// Returns true if there are deltas since [`MessageBuilder::take_deltas`].
+    pub(super) fn has_deltas(&self) -> bool {
+        !self.deltas.is_empty()
+    }
+
+    /// Returns true if no block has begun.
+    pub(super) fn is_empty(&self) -> bool {
+        self.drafts.is_empty()
+    }
+
     /// Returns the deltas since the last call.
     pub(super) fn take_deltas(&mut self) -> Vec<Delta> {
         std::mem::take(&mut self.deltas)

@@ -28,6 +28,10 @@ pub(super) struct ChatDecoder {
     model: String,
     refused: bool,
     stop: Option<StopReason>,
+    /// True after `[DONE]`.
+    done: bool,
+    /// True if content followed a finish reason.
+    went_on: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +57,7 @@ impl Decoder for ChatDecoder {
     fn handle_event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
+            self.done |= !data.is_empty();
             return Ok(Vec::new());
         }
         self.assembly.add_to_digest(data);
@@ -76,8 +81,9 @@ impl Decoder for ChatDecoder {
         }
         if let Some(choice) = choice {
             self.assembly.begin_message();
-            if self.stop.is_none() {
-                self.handle_choice(choice)?;
+            match self.stop {
+                None => self.handle_choice(choice)?,
+                Some(_) => self.handle_late_choice(choice)?,
             }
         }
         Ok(self.assembly.take_deltas())
@@ -88,8 +94,29 @@ impl Decoder for ChatDecoder {
         self.stop.is_some()
     }
 
+    fn may_go_on(&self) -> bool {
+        !self.done && (self.went_on || self.assembly.is_empty())
+    }
+
     fn usage(&self) -> Usage {
         self.usage
+    }
+
+    fn end_blocks(&mut self) -> Result<Vec<Delta>, ModelError> {
+        for at in 0..self.calls.len() {
+            self.open_nameless_call(at)?;
+        }
+        if !self.details.is_empty() {
+            let details =
+                Value::Array(std::mem::take(&mut self.details).into_iter().map(Value::Object).collect());
+            let signature = OpaqueValueKind::Chat.add_prefix(&details.to_string());
+            match self.thinking {
+                Some(block) => self.assembly.attach_signature(block, signature)?,
+                None => self.assembly.add_hidden_thinking(signature)?,
+            }
+        }
+        self.assembly.close_all_blocks();
+        Ok(self.assembly.take_deltas())
     }
 
     fn finish(&mut self) -> Result<Reply, ModelError> {
@@ -109,27 +136,42 @@ impl ChatDecoder {
         }
         let delta = json::get_present(choice, "delta").or_else(|| json::get_present(choice, "message"));
         if let Some(delta) = delta {
-            self.handle_reasoning(delta)?;
-            match delta.get("content") {
-                Some(Value::String(text)) => self.append_text(text)?,
-                Some(Value::Array(parts)) => {
-                    parts.iter().try_for_each(|part| self.handle_content_part(part))?
-                }
-                _ => {}
-            }
-            if let Some(refusal) = json::get_text(delta, "refusal") {
-                self.refused = true;
-                self.append_text(refusal)?;
-            }
-            for (place, call) in json::get_elements(delta, "tool_calls").iter().enumerate() {
-                self.handle_call(call, place)?;
-            }
-            if let Some(function) = json::get_present(delta, "function_call") {
-                self.handle_call(&serde_json::json!({"index": 0, "function": function}), 0)?;
-            }
+            self.handle_delta(delta)?;
         }
         if let Some(reason) = json::get_text(choice, "finish_reason") {
             self.handle_finish_reason(reason)?;
+        }
+        Ok(())
+    }
+
+    /// Handles a choice after a finish reason: gateways of Gemini give one in every chunk. A whole
+    /// `message` is a repetition, and without content nothing else counts.
+    fn handle_late_choice(&mut self, choice: &Value) -> Result<(), ModelError> {
+        let Some(delta) = json::get_present(choice, "delta") else { return Ok(()) };
+        self.handle_delta(delta)?;
+        if !self.assembly.has_deltas() {
+            return Ok(());
+        }
+        self.went_on = true;
+        json::get_text(choice, "finish_reason").map_or(Ok(()), |reason| self.handle_finish_reason(reason))
+    }
+
+    fn handle_delta(&mut self, delta: &Value) -> Result<(), ModelError> {
+        self.handle_reasoning(delta)?;
+        match delta.get("content") {
+            Some(Value::String(text)) => self.append_text(text)?,
+            Some(Value::Array(parts)) => parts.iter().try_for_each(|part| self.handle_content_part(part))?,
+            _ => {}
+        }
+        if let Some(refusal) = json::get_text(delta, "refusal") {
+            self.refused = true;
+            self.append_text(refusal)?;
+        }
+        for (place, call) in json::get_elements(delta, "tool_calls").iter().enumerate() {
+            self.handle_call(call, place)?;
+        }
+        if let Some(function) = json::get_present(delta, "function_call") {
+            self.handle_call(&serde_json::json!({"index": 0, "function": function}), 0)?;
         }
         Ok(())
     }
@@ -352,19 +394,6 @@ impl ChatDecoder {
             }
             other => StopReason::Other(other.to_owned()),
         };
-        for at in 0..self.calls.len() {
-            self.open_nameless_call(at)?;
-        }
-        if !self.details.is_empty() {
-            let details =
-                Value::Array(std::mem::take(&mut self.details).into_iter().map(Value::Object).collect());
-            let signature = OpaqueValueKind::Chat.add_prefix(&details.to_string());
-            match self.thinking {
-                Some(block) => self.assembly.attach_signature(block, signature)?,
-                None => self.assembly.add_hidden_thinking(signature)?,
-            }
-        }
-        self.assembly.close_all_blocks();
         self.stop = Some(stop);
         Ok(())
     }

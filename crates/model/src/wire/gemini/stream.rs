@@ -18,6 +18,8 @@ pub(super) struct GeminiDecoder {
     usage: Usage,
     model: String,
     stop: Option<StopReason>,
+    /// True if content followed a finish reason.
+    went_on: bool,
 }
 
 /// The block to which the last piece of text belonged.
@@ -46,9 +48,8 @@ impl Decoder for GeminiDecoder {
         if let Some(usage) = json::get_present(&chunk, "usageMetadata") {
             self.usage = read_usage(usage);
         }
-        if self.stop.is_some() {
-            return Ok(self.assembly.take_deltas());
-        }
+        // Some models and gateways give a finish reason in every chunk.
+        let is_late = self.stop.is_some();
         let is_first = |candidate: &&Value| json::get_count(candidate, "index").unwrap_or(0) == 0;
         if let Some(candidate) = json::get_elements(&chunk, "candidates").iter().find(is_first) {
             for part in
@@ -56,11 +57,14 @@ impl Decoder for GeminiDecoder {
             {
                 self.handle_part(part)?;
             }
-            if let Some(reason) = json::get_text(candidate, "finishReason") {
+            self.went_on |= is_late && self.assembly.has_deltas();
+            let counts = !is_late || self.assembly.has_deltas();
+            if let Some(reason) = json::get_text(candidate, "finishReason").filter(|_| counts) {
                 self.handle_finish_reason(reason, json::get_text(candidate, "finishMessage"))?;
             }
         } else if let Some(reason) =
             chunk.get("promptFeedback").and_then(|feedback| json::get_text(feedback, "blockReason"))
+            && !is_late
             && reason != "BLOCK_REASON_UNSPECIFIED"
         {
             self.stop = Some(StopReason::Refusal);
@@ -72,8 +76,17 @@ impl Decoder for GeminiDecoder {
         self.stop.is_some()
     }
 
+    fn may_go_on(&self) -> bool {
+        self.went_on || self.assembly.is_empty()
+    }
+
     fn usage(&self) -> Usage {
         self.usage
+    }
+
+    fn end_blocks(&mut self) -> Result<Vec<Delta>, ModelError> {
+        self.assembly.close_all_blocks();
+        Ok(self.assembly.take_deltas())
     }
 
     fn finish(&mut self) -> Result<Reply, ModelError> {
@@ -178,8 +191,6 @@ impl GeminiDecoder {
             }
             other => StopReason::Other(other.to_owned()),
         };
-        self.assembly.close_all_blocks();
-        self.current = None;
         self.stop = Some(stop);
         Ok(())
     }

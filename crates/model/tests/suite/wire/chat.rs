@@ -516,3 +516,26 @@ pub(super) fn validate(body: &Value) {
     }
     assert!(open.is_empty());
 }
+
+/// As gateways of Gemini send it.
+#[test]
+fn content_goes_on_after_a_finish_reason() {
+    let chunk = |delta: &str, reason: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":\"{reason}\"}}]}}\n\n"
+        )
+    };
+    let call = r#"{"tool_calls":[{"index":0,"id":"c","function":{"name":"list","arguments":"{}"}}]}"#;
+    let stream = [
+        chunk(r#"{"reasoning_content":"hm"}"#, "stop"),
+        chunk(r#"{"content":"I lo"}"#, "stop"),
+        chunk(r#"{"content":"ok."}"#, "stop"),
+        chunk(call, "length"),
+        chunk(r#"{"content":""}"#, "stop"),
+        "data: {\"choices\":[{\"index\":0,\"message\":{\"content\":\"I look.\"},\"finish_reason\":\"stop\"}]}\n\n".to_owned(),
+    ];
+    let reply = reply(Wire::Chat, &stream.concat());
+    assert_eq!(reply.message.text(), "I look.");
+    assert_eq!(reply.message.content.len(), 3, "{reply:?}");
+    assert_eq!(reply.stop, StopReason::MaxTokens);
+}

@@ -362,3 +362,22 @@ fn a_call_without_a_name_is_a_call() {
         answer.message.tool_uses().map(|call| (call.id.as_str(), call.name.as_str())).collect();
     assert_eq!((calls, answer.stop), (vec![("fc-1", "")], StopReason::ToolUse));
 }
+
+#[test]
+fn content_goes_on_after_a_finish_reason() {
+    let chunk = |parts: &str| {
+        format!(
+            "data: {{\"candidates\":[{{\"content\":{{\"parts\":[{parts}]}},\"finishReason\":\"STOP\"}}]}}\n\n"
+        )
+    };
+    let stream = [
+        chunk(""),
+        chunk(r#"{"text":"I lo"}"#),
+        chunk(r#"{"text":"ok."}"#),
+        chunk(r#"{"functionCall":{"name":"list","args":{}}}"#),
+        chunk(""),
+    ];
+    let reply = reply(Wire::Gemini, &stream.concat());
+    assert_eq!(reply.message.text(), "I look.");
+    assert_eq!((reply.message.content.len(), reply.stop), (2, StopReason::ToolUse));
+}

@@ -47,6 +47,7 @@ fn read<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
         assert!(decoder.finish().is_err(), "an incomplete answer has no reply");
         return Err(ModelError::EndedEarly { url: String::new(), reason: String::new() });
     }
+    deltas.extend(decoder.end_blocks()?);
     decoder.finish().map(|reply| (deltas, reply))
 }
 

@@ -90,7 +90,8 @@ fn feed(wire: Wire, events: &[SseEvent]) {
         }
     }
     let complete = decoder.is_complete();
-    let outcome = decoder.finish();
+    let ended = decoder.end_blocks();
+    let outcome = ended.and_then(|_| decoder.finish());
     assert!(complete || outcome.is_err(), "an incomplete answer has no reply");
     if let Ok(reply) = outcome {
         for call in reply.message.tool_uses() {
