@@ -60,7 +60,8 @@ pub enum Delta {
         /// The failure, for people.
         reason: String,
     },
-    /// The tokens that the provider has reported of a reply that fails. The error comes next.
+    /// The tokens that the provider has reported of an attempt that fails. Its error or the restart
+    /// comes next. The usage of the reply doesn't contain them.
     Usage(Usage),
     /// The complete reply.
     Done(Box<Reply>),

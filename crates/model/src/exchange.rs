@@ -108,16 +108,19 @@ impl<'a> Exchange<'a> {
     /// error; otherwise the error.
     fn end_with_error(&mut self, error: ModelError) -> Result<Delta, ModelError> {
         self.ready.clear();
-        // Dropping the response closes its connection.
-        let usage = match std::mem::replace(&mut self.state, ExchangeState::Ended) {
+        let Some(usage) = self.end_attempt(ExchangeState::Ended) else { return Err(error) };
+        self.failure = Some(error);
+        Ok(Delta::Usage(usage))
+    }
+
+    /// Ends the attempt, which closes its connection, and returns the usage that the provider has
+    /// reported of it.
+    fn end_attempt(&mut self, next: ExchangeState) -> Option<Usage> {
+        let usage = match std::mem::replace(&mut self.state, next) {
             ExchangeState::Read(response) => response.decoder.usage(),
             _ => Usage::default(),
         };
-        if usage == Usage::default() {
-            return Err(error);
-        }
-        self.failure = Some(error);
-        Ok(Delta::Usage(usage))
+        (usage != Usage::default()).then_some(usage)
     }
 
     async fn step(&mut self) -> Result<(), AttemptError> {
@@ -200,13 +203,14 @@ impl<'a> Exchange<'a> {
         let wait = if self.model.transport.is_live() { chosen } else { Duration::ZERO };
         self.attempt += 1;
         self.ready.clear();
+        let usage = self.end_attempt(ExchangeState::Wait(wait));
+        self.ready.extend(usage.map(Delta::Usage));
         self.ready.push_back(Delta::Restart {
             attempt: self.attempt,
             of: policy.max_attempts,
             wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
             reason: failure.error.to_string(),
         });
-        self.state = ExchangeState::Wait(wait);
         None
     }
 }

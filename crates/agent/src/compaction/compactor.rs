@@ -9,6 +9,7 @@ use journeyman_model::ModelError;
 use journeyman_protocol::{
     Block, CheckOutcome, CompressionMethod, CompressionPhase, CompressionReason, ErrorPhase, Event, Evidence,
     ImageTokens, LimitSource, ModelLimits, ResultPart, TodoStatus, TokenCounter as _, Tokens, ToolSpec,
+    Usage,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -319,14 +320,13 @@ impl Compactor {
         let state = cx.transcript.state();
         let earlier = state.compaction.as_ref().and_then(|last| last.state.prose.as_deref());
         let conversation = format_conversation(earlier, &state.messages, material)?;
-        let asked = request_summary(&*model, cx.settings.prompts.compaction(), conversation, stop).await;
+        let mut usage = Usage::default();
+        let prompt = cx.settings.prompts.compaction();
+        let asked = request_summary(&*model, prompt, conversation, &mut usage, stop).await;
+        cx.count_usage(&usage);
         match asked {
-            Ok((text, usage)) => {
+            Ok(text) => {
                 self.failed_summaries = 0;
-                let mut counters = cx.transcript.state().counters;
-                counters.usage += usage;
-                cx.transcript.record(Record::Counters(counters));
-                cx.record_usage(&usage, cx.settings.price.as_ref().map(|price| price.cost(&usage)));
                 Some(cx.redactor.redact(&text).into_owned())
             }
             Err(ModelError::Cancelled) => None,

@@ -31,9 +31,10 @@ pub(super) async fn request_summary(
     model: &dyn Model,
     instructions: &str,
     conversation: String,
+    usage: &mut Usage,
     stop: &CancellationToken,
-) -> Result<(String, Usage), ModelError> {
-    let asked = request_without_timeout(model, instructions, conversation, stop);
+) -> Result<String, ModelError> {
+    let asked = request_without_timeout(model, instructions, conversation, usage, stop);
     tokio::time::timeout(SUMMARY_TIMEOUT, asked).await.unwrap_or_else(|_| {
         let seconds = SUMMARY_TIMEOUT.as_secs();
         Err(ModelError::Protocol(format!("the summary wasn't complete after {seconds} seconds")))
@@ -44,8 +45,9 @@ async fn request_without_timeout(
     model: &dyn Model,
     instructions: &str,
     conversation: String,
+    usage: &mut Usage,
     stop: &CancellationToken,
-) -> Result<(String, Usage), ModelError> {
+) -> Result<String, ModelError> {
     let request = ModelRequest {
         system: vec![SystemPart { text: instructions.to_owned(), cache: false }],
         messages: vec![Message::user_text(conversation)],
@@ -54,12 +56,17 @@ async fn request_without_timeout(
     };
     let mut deltas = model.stream(&request, stop.child_token());
     while let Some(delta) = deltas.next().await {
-        if let Delta::Done(reply) = delta? {
-            let text = reply.message.text().trim().to_owned();
-            if text.is_empty() {
-                return Err(ModelError::Protocol("the summary has no text".to_owned()));
+        match delta? {
+            Delta::Usage(broken) => *usage += broken,
+            Delta::Done(reply) => {
+                *usage += reply.usage;
+                let text = reply.message.text().trim().to_owned();
+                if text.is_empty() {
+                    return Err(ModelError::Protocol("the summary has no text".to_owned()));
+                }
+                return Ok(text);
             }
-            return Ok((text, reply.usage));
+            _ => {}
         }
     }
     Err(ModelError::Protocol("the summary has no end".to_owned()))
@@ -155,7 +162,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_model_that_says_nothing_is_not_waited_for_any_longer() {
-        let asked = request_summary(&Hanging, "sum up", "do it".to_owned(), &CancellationToken::new()).await;
+        let asked = request_summary(
+            &Hanging,
+            "sum up",
+            "do it".to_owned(),
+            &mut Usage::default(),
+            &CancellationToken::new(),
+        )
+        .await;
         assert!(matches!(&asked, Err(ModelError::Protocol(why)) if why.contains("120 seconds")), "{asked:?}");
     }
 

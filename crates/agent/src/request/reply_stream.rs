@@ -87,7 +87,10 @@ pub(crate) async fn stream_reply(
     let cancel = stop.child_token();
     let mut stream = ReplyStream::new(model.stream(request, cancel.clone()));
     let broken = match stream.read(cx, &mut background, &cancel).await {
-        Ok(reply) => return Ok(StreamEnd::Complete(reply)),
+        Ok(reply) => {
+            cx.count_usage(&stream.void.usage);
+            return Ok(StreamEnd::Complete(reply));
+        }
         Err(broken) => broken,
     };
     let (stop, error) = match broken {
@@ -102,16 +105,34 @@ pub(crate) async fn stream_reply(
         StreamBreak::Failed(error) => (StopReason::Error, Some(error)),
     };
     emit_all(cx, stream.shown.end_cut_off_reply());
-    let partial = stream.void.filter(|_| stream.partial.is_empty()).unwrap_or(stream.partial);
+    let newest = Attempt { reply: stream.partial, usage: stream.usage };
+    let (Attempt { reply: partial, usage }, other) =
+        if newest.reply.is_empty() && !stream.void.reply.is_empty() {
+            (stream.void, newest)
+        } else {
+            (newest, stream.void)
+        };
+    cx.count_usage(&other.usage);
     match error {
-        Some(error) if !partial.has_begun() => Err(error),
+        Some(error) if !partial.has_begun() => {
+            cx.count_usage(&usage);
+            Err(error)
+        }
         error => {
             let repeated = cx.meter.counter().count(partial.repeated_text());
             let message = partial.into_message(&cx.redactor);
-            let usage = estimate_usage(stream.usage, request, &message, repeated, &mut cx.meter);
+            let usage = estimate_usage(usage, request, &message, repeated, &mut cx.meter);
             Ok(StreamEnd::CutOff(CutOffReply { message, stop, usage, error }))
         }
     }
+}
+
+/// An attempt that broke: the part of its reply that had arrived, and the usage that the provider
+/// reported of it.
+#[derive(Default)]
+struct Attempt {
+    reply: PartialReply,
+    usage: Usage,
 }
 
 /// A stream and the part of its reply that has arrived.
@@ -119,8 +140,8 @@ struct ReplyStream<'a> {
     deltas: DeltaStream<'a>,
     shown: ReplyRedactor,
     partial: PartialReply,
-    /// The part of an attempt that broke, until the next attempt has a text.
-    void: Option<PartialReply>,
+    /// The newest attempt that broke after a part of a reply, until the next attempt has one.
+    void: Attempt,
     /// The usage that the provider reported of a reply that broke.
     usage: Usage,
     /// Number of deltas that have arrived.
@@ -135,7 +156,7 @@ impl<'a> ReplyStream<'a> {
             deltas,
             shown: ReplyRedactor::default(),
             partial: PartialReply::default(),
-            void: None,
+            void: Attempt::default(),
             usage: Usage::default(),
             arrived: 0,
             batch: Instant::now(),
@@ -182,7 +203,7 @@ impl<'a> ReplyStream<'a> {
                     return Ok(*reply);
                 }
                 Delta::Restart { attempt, of, wait_ms, reason } => {
-                    self.restart();
+                    cx.count_usage(&self.restart());
                     cx.transcript.emit(Event::Retry { attempt, of, wait_ms, reason });
                     cx.transcript.flush().await?;
                 }
@@ -227,14 +248,15 @@ impl<'a> ReplyStream<'a> {
         Err(StreamBreak::Repetition)
     }
 
-    /// Forgets an attempt that broke.
-    fn restart(&mut self) {
+    /// Sets an attempt that broke aside. Returns the usage of one that is forgotten.
+    fn restart(&mut self) -> Usage {
         self.shown = ReplyRedactor::default();
-        self.usage = Usage::default();
-        let broken = std::mem::take(&mut self.partial);
-        if !broken.is_empty() {
-            self.void = Some(broken);
+        let broken =
+            Attempt { reply: std::mem::take(&mut self.partial), usage: std::mem::take(&mut self.usage) };
+        if broken.reply.is_empty() {
+            return broken.usage;
         }
+        std::mem::replace(&mut self.void, broken).usage
     }
 
     /// Takes the usage that the provider has reported of a reply that was cancelled.

@@ -81,6 +81,17 @@ impl SessionContext {
         }
     }
 
+    /// Adds usage of the session's model to the task's counters and the shared budget.
+    pub(crate) fn count_usage(&mut self, usage: &Usage) {
+        if *usage == Usage::default() {
+            return;
+        }
+        let mut counters = self.transcript.state().counters;
+        counters.usage += *usage;
+        self.transcript.record(Record::Counters(counters));
+        self.record_usage(usage, self.settings.price.as_ref().map(|price| price.cost(usage)));
+    }
+
     /// Takes the work of agents that have ended: adds their usage to the task's counters, and
     /// returns the files that they changed.
     pub(crate) fn take_agents_work(&mut self) -> Vec<FileChange> {

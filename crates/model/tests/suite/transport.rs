@@ -248,6 +248,22 @@ async fn the_usage_of_a_reply_that_fails_comes_before_the_error() {
     assert_eq!(stream.next().await, None);
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_usage_of_an_attempt_that_fails_comes_before_the_restart() {
+    let start = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":25,\"output_tokens\":1}}}\n\n";
+    let mut endpoint = Endpoint::new("test", Wire::Anthropic, "http://model.test");
+    endpoint.retry.max_attempts = 2;
+    let says = Says { text: start.to_owned(), hangs: false };
+    let (deltas, error) = drain(&connect_with(endpoint, "tiny", Arc::new(says)).unwrap()).await;
+    let usage = Delta::Usage(Usage { input: Tokens(25), output: Tokens(1), ..Usage::default() });
+    let seen: Vec<&Delta> = deltas.iter().filter(|delta| **delta != Delta::MessageStart).collect();
+    assert!(
+        matches!(seen.as_slice(), [first, Delta::Restart { .. }, last] if *first == &usage && *last == &usage),
+        "{deltas:?}"
+    );
+    assert!(matches!(error, Some(ModelError::GaveUp { attempts: 2, .. })), "{error:?}");
+}
+
 /// A reply that is whole isn't requested, and paid for, once more because of what came after it.
 #[tokio::test]
 async fn a_whole_reply_survives_a_cut_in_what_follows_it() {

@@ -24,6 +24,7 @@ cases![
     what_arrived_before_failed_retries_is_kept,
     a_call_that_is_cut_off_is_left_out,
     usage_that_the_provider_reported_is_kept,
+    usage_of_attempts_that_broke_is_counted_once,
     a_task_that_died_after_a_cut_off_reply_goes_on,
 ];
 
@@ -210,6 +211,25 @@ async fn usage_that_the_provider_reported_is_kept() {
     let told = Told::new([fails(broken).after(vec![piece("I see"), Delta::Usage(reported)])]);
     let report = bench.run(&told, auto()).await;
     assert_eq!(report.usage, reported);
+}
+
+async fn usage_of_attempts_that_broke_is_counted_once() {
+    let mut bench = Bench::new(&[]);
+    let usage = |input| Usage { input: Tokens(input), output: Tokens(90), ..Usage::default() };
+    let restart = |attempt| Delta::Restart { attempt, of: 5, wait_ms: 0, reason: "it broke".to_owned() };
+    let broken =
+        vec![piece("I see"), Delta::Usage(usage(100)), restart(2), Delta::Usage(usage(200)), restart(3)];
+    let told = Told::new([says("done").after(broken.clone())]);
+    let replied = bench.run(&Told::new([says("done")]), auto()).await.usage;
+    let mut expected = replied;
+    expected += usage(100);
+    expected += usage(200);
+    assert_eq!(Bench::new(&[]).run(&told, auto()).await.usage, expected);
+    let failure = ModelError::Http { status: 500, message: "no".to_owned() };
+    let told = Told::new([fails(failure).after(broken)]);
+    let mut expected = usage(100);
+    expected += usage(200);
+    assert_eq!(Bench::new(&[]).run(&told, auto()).await.usage, expected);
 }
 
 async fn a_task_that_died_after_a_cut_off_reply_goes_on() {
