@@ -11,6 +11,8 @@ use crate::ToolError;
 
 /// Maximum bytes held in all: two outputs of the largest size. The agent itself has 40 MiB.
 const MAX_HELD_BYTES: usize = 8 * 1024 * 1024;
+/// Maximum bytes held while outputs of calls that run in parallel are not in the log yet.
+const MAX_UNLOGGED_BYTES: usize = 64 * 1024 * 1024;
 
 /// An output, or the result of an earlier call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,19 +32,19 @@ impl From<Arc<str>> for RecalledOutput {
 /// Reads the result of an earlier call from the session's log; `None` if there is none.
 pub type RecallCallback = Arc<dyn Fn(CallId) -> BoxFuture<'static, Option<RecalledOutput>> + Send + Sync>;
 
-/// Outputs that were too long for their results; the oldest are dropped first. Dropped outputs are
-/// read from the session's log.
+/// Outputs that were too long for their results; the oldest are dropped first, once they are in the
+/// session's log, from which dropped outputs are read.
 #[derive(Default)]
 pub struct Outputs {
-    held: Mutex<HeldOutputs>,
+    /// The oldest first.
+    held: Mutex<VecDeque<HeldOutput>>,
     recall: Option<RecallCallback>,
 }
 
-#[derive(Default)]
-struct HeldOutputs {
-    outputs: VecDeque<(CallId, Arc<str>)>,
-    /// Calls whose output is not in the log yet.
-    unlogged: Vec<CallId>,
+struct HeldOutput {
+    call: CallId,
+    text: Arc<str>,
+    is_logged: bool,
 }
 
 impl fmt::Debug for Outputs {
@@ -61,22 +63,19 @@ impl Outputs {
     /// Keeps `text` as the output of `call`.
     pub fn store_output(&self, call: &CallId, text: String) {
         let mut held = self.lock();
-        held.outputs.retain(|(other, _)| other != call);
-        held.outputs.push_back((call.clone(), text.into()));
-        held.unlogged.push(call.clone());
-        while held.outputs.len() > 1
-            && held.outputs.iter().map(|(_, text)| text.len()).sum::<usize>() > MAX_HELD_BYTES
-        {
-            held.outputs.pop_front();
-        }
+        held.retain(|other| other.call != *call);
+        held.push_back(HeldOutput { call: call.clone(), text: text.into(), is_logged: false });
+        drop_oldest(&mut held);
     }
 
     /// Returns the output of a call that has yet to be logged, once.
     pub fn take_unlogged(&self, call: &CallId) -> Option<Arc<str>> {
         let mut held = self.lock();
-        let at = held.unlogged.iter().position(|other| other == call)?;
-        held.unlogged.swap_remove(at);
-        held.outputs.iter().find(|(other, _)| other == call).map(|(_, text)| Arc::clone(text))
+        let output = held.iter_mut().find(|other| other.call == *call && !other.is_logged)?;
+        output.is_logged = true;
+        let text = Arc::clone(&output.text);
+        drop_oldest(&mut held);
+        Some(text)
     }
 
     /// Returns the output of `call`, or the result that the model got.
@@ -85,8 +84,7 @@ impl Outputs {
     /// [`ToolError::NoOutput`] if there is none.
     pub async fn read(&self, call: &str) -> Result<RecalledOutput, ToolError> {
         let id = CallId::new(call);
-        let found =
-            self.lock().outputs.iter().find(|(held, _)| *held == id).map(|(_, text)| Arc::clone(text));
+        let found = self.lock().iter().find(|held| held.call == id).map(|held| Arc::clone(&held.text));
         if let Some(text) = found {
             return Ok(text.into());
         }
@@ -97,8 +95,24 @@ impl Outputs {
         recalled.ok_or_else(|| ToolError::NoOutput { call: call.to_owned() })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HeldOutputs> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<HeldOutput>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Drops the oldest outputs in the log until the rest has room.
+fn drop_oldest(held: &mut VecDeque<HeldOutput>) {
+    loop {
+        let bytes: usize = held.iter().map(|output| output.text.len()).sum();
+        let oldest = match held.iter().position(|output| output.is_logged) {
+            Some(oldest) if bytes > MAX_HELD_BYTES => oldest,
+            None if bytes > MAX_UNLOGGED_BYTES => 0,
+            _ => return,
+        };
+        if held.len() == 1 {
+            return;
+        }
+        held.remove(oldest);
     }
 }
 
@@ -117,6 +131,7 @@ mod tests {
         let outputs = Outputs::default();
         for call in ["a", "b", "c"] {
             outputs.store_output(&CallId::new(call), call.repeat(MAX_HELD_BYTES / 2));
+            outputs.take_unlogged(&CallId::new(call)).unwrap();
         }
         assert!(read(&outputs, "c").is_ok() && read(&outputs, "b").is_ok());
         let error = read(&outputs, "a").unwrap_err().to_string();
@@ -128,6 +143,22 @@ mod tests {
         let outputs = Outputs::default();
         outputs.store_output(&CallId::new("a"), "x".repeat(MAX_HELD_BYTES + 1));
         assert!(read(&outputs, "a").is_ok());
+    }
+
+    #[test]
+    fn outputs_of_parallel_calls_stay_until_they_are_logged() {
+        let outputs = Outputs::default();
+        let calls = ["a", "b", "c"].map(CallId::new);
+        for call in &calls {
+            outputs.store_output(call, call.as_str().repeat(MAX_HELD_BYTES / 2));
+        }
+        for call in &calls {
+            assert!(
+                outputs.take_unlogged(call).is_some_and(|text| text.starts_with(call.as_str())),
+                "{call}"
+            );
+        }
+        assert!(read(&outputs, "a").is_err() && read(&outputs, "b").is_ok() && read(&outputs, "c").is_ok());
     }
 
     #[test]
