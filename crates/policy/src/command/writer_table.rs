@@ -33,8 +33,9 @@ use WrittenOperands::{Every, EveryTree, First, Last, Second, TreesAfterFirst};
 
 /// Sorted by name.
 pub(super) const WRITERS: &[Writer] = &[
-    new_writer("ar", Every, ""),
+    new_writer("autoflake", Every, ""),
     new_writer("autopep8", Every, ""),
+    new_writer("biome", Every, ""),
     new_writer("black", Every, "lt"),
     new_writer("bunzip2", Every, ""),
     new_writer("bzip2", Every, ""),
@@ -52,14 +53,17 @@ pub(super) const WRITERS: &[Writer] = &[
     new_writer("ex", Every, "c"),
     new_writer("ffmpeg", Last, ""),
     new_writer("gofmt", Every, "r"),
+    new_writer("gofumpt", Every, ""),
     new_writer("goimports", Every, ""),
     new_writer("gunzip", Every, ""),
     new_writer("gzip", Every, ""),
     new_writer("install", Last, "mogSt"),
     new_writer("isort", Every, "l"),
+    new_writer("ktlint", Every, ""),
     new_writer("link", Second, ""),
     new_writer("ln", Last, "tS"),
     new_writer("lz4", Second, ""),
+    new_writer("mdformat", Every, ""),
     new_writer("mkdir", Every, "m"),
     new_writer("mkfifo", Every, "m"),
     new_writer("mknod", First, "m"),
@@ -68,14 +72,17 @@ pub(super) const WRITERS: &[Writer] = &[
     new_writer("nano", Every, ""),
     new_writer("nvim", Every, "c"),
     new_writer("objcopy", Last, "IOBFjRKNLGW"),
+    new_writer("oxlint", Every, "c"),
     new_writer("patch", First, "idporF"),
     new_writer("pigz", Every, ""),
     new_writer("prettier", Every, ""),
+    new_writer("pyupgrade", Every, ""),
     new_writer("rename", Every, ""),
     new_writer("rimraf", EveryTree, ""),
     new_writer("rm", EveryTree, ""),
     new_writer("rmdir", EveryTree, ""),
     new_writer("rsync", Last, "efM"),
+    new_writer("rubocop", Every, "c"),
     new_writer("ruff", Every, ""),
     new_writer("rustfmt", Every, ""),
     new_writer("scp", Last, "iPFo"),
@@ -86,6 +93,7 @@ pub(super) const WRITERS: &[Writer] = &[
     new_writer("sponge", Every, ""),
     new_writer("strip", Every, "o"),
     new_writer("stylelint", Every, ""),
+    new_writer("stylua", Every, ""),
     new_writer("tee", Every, ""),
     new_writer("touch", Every, "rdt"),
     new_writer("truncate", Every, "sr"),
@@ -105,13 +113,19 @@ pub(super) const WRITERS: &[Writer] = &[
 
 /// Programs that only tell what they would change, unless one of these options is there.
 pub(super) const IN_PLACE_OPTIONS: &[(&str, &[&str])] = &[
+    ("autoflake", &["-i", "--in-place"]),
     ("autopep8", &["-i", "--in-place"]),
+    ("biome", &["--write", "--fix", "--apply"]),
     ("clang-format", &["-i"]),
     ("clang-tidy", &["--fix", "-fix", "--fix-errors"]),
     ("eslint", &["--fix"]),
     ("gofmt", &["-w"]),
     ("goimports", &["-w"]),
+    ("gofumpt", &["-w"]),
+    ("ktlint", &["-F", "--format"]),
+    ("oxlint", &["--fix"]),
     ("prettier", &["-w", "--write"]),
+    ("rubocop", &["-a", "-A", "--autocorrect", "--autocorrect-all", "-x"]),
     ("ruff", &["--fix", "--fix-only", "format"]),
     ("shfmt", &["-w", "--write"]),
     ("stylelint", &["--fix"]),
@@ -124,12 +138,13 @@ pub(super) const DRY_RUN_OPTIONS: &[(&str, &[&str])] = &[
     ("black", &["--check", "--diff"]),
     ("isort", &["--check", "--check-only", "--diff", "-c"]),
     ("ruff", &["--check", "--diff"]),
+    ("mdformat", &["--check"]),
     ("rustfmt", &["--check"]),
+    ("stylua", &["--check"]),
 ];
 
 /// Subcommands that format the operands after them.
 pub(super) const FORMAT_SUBCOMMANDS: &[(&str, &str)] = &[
-    ("biome", "format"),
     ("cargo", "fmt"),
     ("dart", "format"),
     ("deno", "fmt"),
@@ -179,6 +194,10 @@ pub(super) const COMPILERS: &[&str] = &[
     "c++", "cc", "clang", "clang++", "as", "g++", "gcc", "gfortran", "ghc", "go", "ld", "ld.gold", "ld.lld",
     "lld", "mold", "nasm", "nvcc", "rustc", "tcc", "yasm",
 ];
+
+/// Programs that replace their operands by compressed files, or by the files that were compressed.
+pub(super) const COMPRESSORS: &[&str] =
+    &["bunzip2", "bzip2", "gunzip", "gzip", "lz4", "pigz", "unxz", "xz", "zstd"];
 
 /// Actions of `find` that write a file.
 pub(super) const FIND_OUTPUT_ACTIONS: &[&str] = &["-fls", "-fprint", "-fprint0", "-fprintf"];

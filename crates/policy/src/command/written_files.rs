@@ -13,8 +13,8 @@ use super::options::{has_short_option, likely_operands, program_name};
 use super::part::WrittenPath;
 use super::sed;
 use super::writer_table::{
-    COMPILERS, DRY_RUN_OPTIONS, FIND_OUTPUT_ACTIONS, FORMAT_SUBCOMMANDS, IN_PLACE_OPTIONS, OUTPUT_OPTIONS,
-    SHORT_OUTPUT_OPTIONS, WRITERS, WrittenOperands,
+    COMPILERS, COMPRESSORS, DRY_RUN_OPTIONS, FIND_OUTPUT_ACTIONS, FORMAT_SUBCOMMANDS, IN_PLACE_OPTIONS,
+    OUTPUT_OPTIONS, SHORT_OUTPUT_OPTIONS, WRITERS, WrittenOperands,
 };
 
 /// Other programs that may write files which their words name.
@@ -31,9 +31,12 @@ pub(super) fn written_paths(words: &[Word]) -> Vec<WrittenPath> {
     let in_table = |table: &[(&str, &'static [&'static str])]| {
         table.iter().find(|(known, _)| *known == name).map(|(_, options)| *options)
     };
+    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     let mut written = output_values(name, arguments);
     let only_tells = in_table(IN_PLACE_OPTIONS).is_some_and(|options| !has(options))
-        || in_table(DRY_RUN_OPTIONS).is_some_and(has);
+        || in_table(DRY_RUN_OPTIONS).is_some_and(has)
+        || COMPRESSORS.contains(&name)
+            && (has(&["--stdout", "--to-stdout"]) || has_short_option(&texts, 'c'));
     match name {
         _ if only_tells => {}
         "sed" | "gsed" => written.extend(sed_files(arguments)),
@@ -49,11 +52,23 @@ pub(super) fn written_paths(words: &[Word]) -> Vec<WrittenPath> {
         "perl" | "ruby" if has_in_place_option(arguments) => {
             written.extend(paths_of(&likely_operands(arguments, "eE"), false));
         }
-        "gawk" if has(&["inplace"]) => {
+        "awk" | "gawk" if has(&["inplace"]) => {
             written.extend(paths_of(likely_operands(arguments, "Fvi").get(1..).unwrap_or_default(), false));
         }
+        "ar" => {
+            // Of an archive that is listed or extracted, nothing is written.
+            let operands = likely_operands(arguments, "");
+            let adds = operands.first().is_some_and(|keys| keys.text.contains(['r', 'q', 'd', 'm', 's']));
+            written.extend(paths_of(operands.get(1..2).filter(|_| adds).unwrap_or_default(), false));
+        }
         // `-t` names the directory, and the operands are sources.
-        "cp" | "install" | "ln" if !written.is_empty() => {}
+        "cp" | "install" | "ln" | "mv" if let Some(target) = written.first().cloned() => {
+            let sources = likely_operands(arguments, "mogtS");
+            written.extend(copied_into(&target, &sources));
+            if name == "mv" {
+                written.extend(paths_of(&sources, true));
+            }
+        }
         _ => match FORMAT_SUBCOMMANDS.iter().find(|(known, _)| *known == name) {
             Some((_, subcommand)) => {
                 let after = arguments.iter().skip_while(|word| word.text != *subcommand).skip(1).cloned();
@@ -87,6 +102,7 @@ fn strip_runners(words: &[Word]) -> &[Word] {
             | ["yarn" | "pnpm", "exec" | "dlx" | "run", ..]
             | ["npm", "exec", ..]
             | ["bundle", "exec", ..] => 2,
+            ["yarn" | "pnpm", tool, ..] if IN_PLACE_OPTIONS.iter().any(|(name, _)| name == tool) => 1,
             [python, "-m", ..] if python.starts_with("python") => 2,
             _ => break,
         };
@@ -154,7 +170,12 @@ fn written_operands(name: &str, arguments: &[Word]) -> Vec<WrittenPath> {
     let Some(writer) = found.ok().and_then(|found| WRITERS.get(found)) else { return Vec::new() };
     let has = |option: &str| arguments.iter().any(|word| word.text.starts_with(option));
     let all = likely_operands(arguments, writer.valued);
+    // A mode may look like an option: `chmod -x FILE`.
+    let is_mode = |word: &Word| {
+        word.text.strip_prefix('-').is_some_and(|mode| mode.starts_with(['r', 'w', 'x', 'X', 's', 't']))
+    };
     let which = match name {
+        "chmod" if arguments.iter().any(is_mode) => WrittenOperands::EveryTree,
         "install" if has("-d") || has("--directory") => WrittenOperands::Every,
         "chmod" | "chown" | "chgrp" if has("--reference") => WrittenOperands::EveryTree,
         _ => writer.which,
@@ -172,22 +193,46 @@ fn written_operands(name: &str, arguments: &[Word]) -> Vec<WrittenPath> {
         && which != WrittenOperands::Every
         && let Some((target, sources)) = all.split_last()
     {
-        written.extend(copied_into(target, sources));
+        let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+        let target = path_of(target, false);
+        let name_of = program_name(&target.text);
+        let is_file = sources.len() == 1 && name_of.contains('.') && !matches!(name_of, "." | "..");
+        if has_short_option(&texts, 'T') && name != "rsync" || has("--no-target-directory") {
+            written.push(WrittenPath { tree: true, ..target });
+        } else if name == "rsync" {
+            let contents = sources.iter().any(|source| source.text.ends_with('/'));
+            written.extend(contents.then(|| WrittenPath { tree: true, ..target.clone() }));
+            let whole: Vec<&Word> =
+                sources.iter().copied().filter(|source| !is_file && !source.text.ends_with('/')).collect();
+            written.extend(copied_into(&target, &whole));
+        } else if !is_file {
+            written.extend(copied_into(&target, sources));
+        }
+    }
+    if COMPRESSORS.contains(&name) {
+        let restored = all.iter().filter_map(|word| {
+            let (text, suffix) = word.text.rsplit_once('.')?;
+            let is_known = matches!(suffix, "gz" | "bz2" | "xz" | "zst" | "lzma");
+            is_known.then(|| WrittenPath { text: text.to_owned(), known: word.known, tree: false })
+        });
+        written.extend(restored);
     }
     written
 }
 
-/// Returns the files that copies of the sources get in the target, if that is a directory or may be
-/// one.
-fn copied_into<'a>(target: &'a Word, sources: &'a [&'a Word]) -> impl Iterator<Item = WrittenPath> + 'a {
-    let name = program_name(&target.text);
-    let is_file = sources.len() == 1 && name.contains('.') && !matches!(name, "." | "..");
+/// Returns the files that copies of the sources get in a directory.
+fn copied_into<'a>(
+    directory: &'a WrittenPath,
+    sources: &'a [&'a Word],
+) -> impl Iterator<Item = WrittenPath> + 'a {
     // A directory is copied with what is in it; of a pattern, the names are not known.
-    let sources =
-        sources.iter().filter(move |source| !is_file && source.known && !source.text.ends_with('/'));
-    sources.map(move |source| WrittenPath {
-        text: format!("{}/{}", target.text.trim_end_matches('/'), program_name(&source.text)),
-        known: target.known,
+    sources.iter().filter(|source| source.known).map(move |source| WrittenPath {
+        text: format!(
+            "{}/{}",
+            directory.text.trim_end_matches('/'),
+            program_name(source.text.trim_end_matches('/'))
+        ),
+        known: directory.known,
         tree: true,
     })
 }
@@ -326,7 +371,10 @@ fn git_files(arguments: &[Word]) -> Vec<WrittenPath> {
         "restore" if has(&["--staged", "-S"]) && !has(&["--worktree", "-W"]) => Vec::new(),
         "checkout" if has(&["-b", "-B", "--orphan", "--detach"]) => Vec::new(),
         "checkout" | "stash" if end_of_options.is_some() => after_end.iter().collect(),
-        "stash" => Vec::new(),
+        "stash" => match likely_operands(arguments, "m").as_slice() {
+            [push, files @ ..] if push.text == "push" => files.to_vec(),
+            _ => Vec::new(),
+        },
         "rm" | "restore" | "mv" | "checkout" | "clean" | "checkout-index" => likely_operands(arguments, "s"),
         "merge-file" => likely_operands(arguments, "L").into_iter().take(1).collect(),
         "clone" | "worktree" => likely_operands(arguments, "bBo").into_iter().skip(1).collect(),
@@ -340,9 +388,11 @@ fn git_files(arguments: &[Word]) -> Vec<WrittenPath> {
     let is_certain = end_of_options.is_some() || command.text != "checkout" || named.len() > 1;
     let beneath = |word: &&Word| {
         let path = word.text.trim_start_matches(":/");
+        let path = path.strip_prefix(":(").and_then(|magic| magic.split_once(')')).map_or(path, |(_, it)| it);
         // Git expands patterns itself. What `git checkout .` brings back is the repository's.
         let known = word.known && !path.contains(['*', '?', '[']) && is_certain;
-        WrittenPath { text: path.to_owned(), known, tree: path != "." }
+        let tree = path != "." || matches!(command.text.as_str(), "mv" | "rm");
+        WrittenPath { text: path.to_owned(), known, tree }
     };
     named.iter().map(beneath).collect()
 }
@@ -378,17 +428,30 @@ mod tests {
             ("cp -r vendor/a vendor/b lib", &["lib", "lib/a/**", "lib/b/**"]),
             ("cp vendor/a .", &["", "a/**"]),
             ("cp --suffix .old a vendor/b.c", &["vendor/b.c"]),
-            ("cp -t vendor a", &["vendor"]),
+            ("cp -t vendor x/a b", &["vendor", "vendor/a/**", "vendor/b/**"]),
+            ("mv --target-directory=vendor x/a", &["vendor", "vendor/a/**", "x/a/**"]),
+            ("install -m 644 -t vendor x/a", &["vendor", "vendor/a/**"]),
+            ("cp -r x/a/ vendor", &["vendor", "vendor/a/**"]),
+            ("cp -rT x/a vendor", &["vendor", "vendor/**"]),
+            ("rsync -a x/a/ vendor", &["vendor", "vendor/**"]),
+            ("rsync -a x/a vendor", &["vendor", "vendor/a/**"]),
             ("install -m 644 a vendor/b.c", &["vendor/b.c"]),
             ("install a vendor/b.c -m 644", &["vendor/b.c"]),
             ("install -d vendor/x build/y", &["vendor/x", "build/y"]),
-            ("rsync -a ./ /tmp/out --exclude vendor/", &["/tmp/out"]),
+            ("rsync -a ./ /tmp/out --exclude vendor/", &["/tmp/out", "/tmp/out/**"]),
             ("mv a b.c", &["a/**", "b.c/**"]),
             ("rm -rf vendor", &["vendor/**"]),
             ("rm -- -x", &["-x/**"]),
             ("rm -rf .", &["/**"]),
             ("chmod 600 a b", &["a/**", "b/**"]),
             ("chmod --reference=x a", &["a/**"]),
+            ("chmod -x vendor/a", &["vendor/a/**"]),
+            ("chmod -R u+x vendor", &["vendor/**"]),
+            ("gunzip vendor/a.gz", &["vendor/a.gz", "vendor/a"]),
+            ("gzip -c vendor/a > b", &["b"]),
+            ("xz -dc vendor/a.xz > b", &["b"]),
+            ("ar t vendor/lib.a", &[]),
+            ("ar rcs vendor/lib.a b.o", &["vendor/lib.a"]),
             ("touch -r vendor/a b", &["b"]),
             ("split -l 9 vendor/a b", &["b"]),
             ("uniq vendor/a > b", &["b"]),
@@ -408,6 +471,7 @@ mod tests {
             ("sed -i '/vendor/s/[^/]*$/x/' a", &["a"]),
             ("perl -pi -e 's/a/b/' vendor/a", &["vendor/a"]),
             ("perl -pe 's/a/b/' vendor/a", &[]),
+            ("awk -i inplace '{ print }' vendor/a", &["vendor/a"]),
             ("gawk -i inplace '{ print }' vendor/a", &["vendor/a"]),
             ("echo x > vendor/a", &["vendor/a"]),
             ("cd vendor && echo x >> a", &["vendor/a"]),
@@ -459,9 +523,18 @@ mod tests {
             ("git rm --cached vendor/a", &[]),
             ("git clean -xdn vendor", &[]),
             ("git stash push -- vendor/a", &["vendor/a/**"]),
+            ("git stash push -m x vendor/a", &["vendor/a/**"]),
+            ("git rm ':(top)vendor/a'", &["vendor/a/**"]),
+            ("git rm -rf .", &["/**"]),
             ("git diff vendor", &[]),
             ("prettier --check vendor", &[]),
             ("npx prettier --write vendor", &["vendor"]),
+            ("yarn prettier -w vendor/a", &["vendor/a"]),
+            ("biome format vendor/a", &[]),
+            ("biome check --write vendor/a", &["check", "vendor/a"]),
+            ("rubocop vendor/a", &[]),
+            ("rubocop -a vendor/a", &["vendor/a"]),
+            ("stylua vendor/a", &["vendor/a"]),
             ("gofmt -l vendor", &[]),
             ("gofmt -w vendor", &["vendor"]),
             ("black --check vendor", &[]),

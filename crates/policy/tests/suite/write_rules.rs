@@ -33,6 +33,12 @@ fn a_rule_about_writing_leaves_reading_alone() {
         "find . -name '*.o' -fprint vendor/objects",
         "sed -n 's/a/b/w vendor/a.c' b.c",
         "gcc-13 -c a.c -ovendor/a.o",
+        "cp -t vendor new/a.c",
+        "cp -r new/gen/ src",
+        "rsync -a new/ vendor/",
+        "chmod -x vendor/a.sh",
+        "git rm -rf .",
+        "gunzip -k db/schema.sql.gz",
     ];
     let asked = [
         "d=vendor; sed -i s/a/b/ \"$d/a.c\"",
@@ -69,6 +75,8 @@ fn a_rule_about_writing_leaves_reading_alone() {
         "f() { grep -n \"$1\" vendor/a.c; }; f int",
         "make -C vendor",
         "sed -n '/w/p' vendor/a.c > b.c",
+        "xz -dc vendor/a.xz > a",
+        "ar t vendor/a.lib",
     ];
     for command in denied {
         assert_eq!(judge(&ruled, command), Decision::Deny, "{command}");
