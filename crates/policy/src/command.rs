@@ -40,6 +40,7 @@ mod inline_code;
 mod numeric_variables;
 mod options;
 mod part;
+mod piped_output;
 mod reader_table;
 mod readers;
 mod sed;

@@ -14,6 +14,7 @@ use super::directory_options::named_directories;
 use super::inline_code::{self, InlineCode};
 use super::numeric_variables::{self, NumericVariables};
 use super::part::{CommandPart, CommandWord, WrittenPath, shorten_command};
+use super::piped_output::{is_download, known_output};
 use super::statement_tree::{self, MAX_DEPTH};
 use super::unwrap::unwrap_program;
 use super::unwrap_result::{InnerCommand, UnwrapResult};
@@ -549,6 +550,21 @@ impl<'c> Survey<'c> {
         })
     }
 
+    /// Returns the directory to which a program's options send it, or the program that it runs.
+    fn directory_of(&self, words: &[Shown]) -> CurrentDirectory {
+        let mut directory = self.directory.clone();
+        named_directories(words).iter().for_each(|option| directory.enter(option));
+        directory
+    }
+
+    /// Returns the paths that a program writes, from the directory in which the command starts.
+    fn written_paths(&self, name: &str, words: &[Shown]) -> Vec<WrittenPath> {
+        // `tar -f` names a file of the directory in which it starts.
+        let directory = if name.ends_with("tar") { self.directory.clone() } else { self.directory_of(words) };
+        let written = written_files::written_paths(words).into_iter();
+        written.map(|path| directory.resolve_written(path)).collect()
+    }
+
     /// Returns the paths of the operands if an earlier `cd` led out of the project.
     fn outside_operands(&self, texts: &[&str]) -> Vec<String> {
         texts.iter().skip(1).filter_map(|text| self.directory.resolve_outside_operand(text)).collect()
@@ -572,10 +588,7 @@ impl<'c> Survey<'c> {
         let edits = draft.edits.take();
         let words_of_part: Vec<CommandWord> = words.iter().map(to_command_word).collect();
         let named = words_of_part.iter().skip(1).chain(&draft.reads).chain(&draft.writes);
-        let mut directory = self.directory.clone();
-        // A wrapper's directory is that of the program that it runs.
-        named_directories(words).iter().for_each(|option| directory.enter(option));
-        draft.reads.extend(directory.resolve_moved(named));
+        draft.reads.extend(self.directory_of(words).resolve_moved(named));
         let why = match (draft.why.take(), reading) {
             (Some(why), _) | (None, Err(why)) => Some((Level::Shell, why)),
             (None, Ok(edit)) => match edit.or(edits) {
@@ -617,10 +630,7 @@ impl<'c> Survey<'c> {
         }
         self.danger.merge(&draft.danger);
         if level > Level::ReadOnly {
-            let written = written_files::written_paths(words).into_iter();
-            // `tar -f` names a file of the directory in which it starts.
-            let directory = if name.ends_with("tar") { &self.directory } else { &directory };
-            draft.written.extend(written.map(|path| directory.resolve_written(path)));
+            draft.written.extend(self.written_paths(name, words));
             draft.code.extend(inline_code::argument_code(words));
         }
         self.push(CommandPart {
@@ -679,31 +689,4 @@ fn is_unknown_word(word: &Shown) -> bool {
 
 fn to_command_word(word: &Shown) -> CommandWord {
     CommandWord { text: word.text.clone(), known: word.known }
-}
-
-/// Returns true if a part downloads from the network.
-fn is_download(part: &CommandPart) -> bool {
-    let Some(program) = part.words.first() else { return false };
-    matches!(
-        danger::base_name(&program.text),
-        "curl" | "wget" | "nc" | "ncat" | "netcat" | "aria2c" | "http" | "xh" | "fetch" | "lynx"
-    )
-}
-
-/// Returns the output of a statement that only prints known text.
-fn known_output(statement: &Statement) -> Option<&str> {
-    let Statement::Simple(simple) = statement else { return None };
-    let [program, rest @ ..] = simple.words.as_slice() else { return None };
-    let text = match (program.text.as_str(), rest) {
-        ("echo" | "printf", [only]) => only,
-        ("echo", [option, only]) if matches!(option.text.as_str(), "-n" | "-e" | "-E") => only,
-        ("printf", [format, only]) if matches!(format.text.as_str(), "%s" | "%s\\n" | "%b") => only,
-        ("cat", []) => {
-            let document =
-                simple.redirects.iter().find(|redirect| redirect.kind == RedirectKind::Document)?;
-            &document.target
-        }
-        _ => return None,
-    };
-    text.known.then_some(text.text.as_str())
 }

@@ -5,14 +5,15 @@ use journeyman_protocol::{Decision, Effects, Mode};
 
 use crate::rules::{decided, user};
 
+fn judge(policy: &Policy, command: &str) -> Decision {
+    let effects = Effects { command: Some(command.to_owned()), ..Effects::default() };
+    decided(policy, "run_command", None, Mode::Auto, &effects).0
+}
+
 #[test]
 fn a_rule_about_writing_leaves_reading_alone() {
     let rules = "[[rule]]\nwrites = ['vendor/**', 'src/gen/**', '**/schema.sql']\ndecision = 'deny'";
     let (plain, ruled) = (Policy::default(), Policy::default().with_rules(user(rules).unwrap()));
-    let judge = |policy: &Policy, command: &str| {
-        let effects = Effects { command: Some(command.to_owned()), ..Effects::default() };
-        decided(policy, "run_command", None, Mode::Auto, &effects).0
-    };
     let denied = [
         "cp -r build/gen src",
         "cp new/schema.sql db",
@@ -96,10 +97,6 @@ fn rules_about_paths_follow_the_directory_that_an_option_names() {
     let rules =
         "[[rule]]\nwrites = ['dist/a']\ndecision = 'deny'\n\n[[rule]]\npaths = ['keys/b']\ndecision = 'deny'";
     let (plain, ruled) = (Policy::default(), Policy::default().with_rules(user(rules).unwrap()));
-    let judge = |policy: &Policy, command: &str| {
-        let effects = Effects { command: Some(command.to_owned()), ..Effects::default() };
-        decided(policy, "run_command", None, Mode::Auto, &effects).0
-    };
     for command in [
         "env -C dist rm a",
         "env --chdir=dist rm a",
