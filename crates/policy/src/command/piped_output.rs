@@ -3,7 +3,10 @@
 use journeyman_syntax::shell::{RedirectKind, Statement};
 
 use super::danger;
-use super::part::CommandPart;
+use super::part::{CommandPart, CommandWord};
+
+/// Maximum number of words that are taken from an input.
+const MAX_ARGUMENT_WORDS: usize = 256;
 
 /// Returns true if a part downloads from the network.
 pub(super) fn is_download(part: &CommandPart) -> bool {
@@ -12,6 +15,13 @@ pub(super) fn is_download(part: &CommandPart) -> bool {
         danger::base_name(&program.text),
         "curl" | "wget" | "nc" | "ncat" | "netcat" | "aria2c" | "http" | "xh" | "fetch" | "lynx"
     )
+}
+
+/// Returns the words of a known input that become arguments of the program that another runs.
+pub(super) fn argument_words(name: &str, input: Option<&str>) -> impl Iterator<Item = CommandWord> {
+    let input = input.filter(|_| matches!(name, "xargs" | "parallel")).unwrap_or_default();
+    let words = input.split([' ', '\t', '\n', '\0', '\'', '"']).filter(|word| !word.is_empty());
+    words.take(MAX_ARGUMENT_WORDS).map(|word| CommandWord { text: word.to_owned(), known: true })
 }
 
 /// Returns the output of a statement that only prints known text.

@@ -14,7 +14,7 @@ use super::directory_options::named_directories;
 use super::inline_code::{self, InlineCode};
 use super::numeric_variables::{self, NumericVariables};
 use super::part::{CommandPart, CommandWord, WrittenPath, shorten_command};
-use super::piped_output::{is_download, known_output};
+use super::piped_output::{argument_words, is_download, known_output};
 use super::statement_tree::{self, MAX_DEPTH};
 use super::unwrap::unwrap_program;
 use super::unwrap_result::{InnerCommand, UnwrapResult};
@@ -443,6 +443,7 @@ impl<'c> Survey<'c> {
         }
         self.values.record_program(name, words);
         self.record_export(name, words);
+        draft.reads.extend(argument_words(name, place.input));
         draft.code = inline_code::input_code(words, place.input.unwrap_or_default());
         self.finish_part(words, draft, reading);
         if matches!(name, "cd" | "pushd" | "popd") {

@@ -108,6 +108,8 @@ fn rules_about_paths_follow_the_directory_that_an_option_names() {
         "make -C keys b",
         "make -kC keys b",
         "tar -C keys -cf /tmp/x.tar b",
+        "xargs cat <<< keys/b",
+        "cd keys && xargs cat <<E\nb\nE",
     ] {
         assert_eq!(judge(&ruled, command), Decision::Deny, "{command}");
     }
