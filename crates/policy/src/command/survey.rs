@@ -441,8 +441,7 @@ impl<'c> Survey<'c> {
         if name == "cd" {
             self.moves += if numeric_variables::is_cd_beneath(words) { MOVED_BENEATH } else { MOVED_AWAY };
         }
-        self.values.record_program(name, words);
-        self.record_export(name, words);
+        self.record_variables(name, words);
         draft.reads.extend(argument_words(name, place.input));
         draft.code = inline_code::input_code(words, place.input.unwrap_or_default());
         self.finish_part(words, draft, reading);
@@ -460,8 +459,10 @@ impl<'c> Survey<'c> {
         }
     }
 
-    /// Handles `export PATH=…`, which applies to all that follows.
-    fn record_export(&mut self, name: &str, words: &[Shown]) {
+    /// Follows the variables that a program sets, such as by `export PATH=…`, which applies to all
+    /// that follows.
+    fn record_variables(&mut self, name: &str, words: &[Shown]) {
+        self.values.record_program(name, words);
         if !matches!(name, "export" | "declare" | "typeset" | "readonly" | "local") {
             return;
         }
@@ -506,10 +507,8 @@ impl<'c> Survey<'c> {
             let options = words.get(..words.len().saturating_sub(after)).unwrap_or_default();
             let directories = named_directories(options);
             let before = (self.directory.clone(), self.moves);
-            for directory in &directories {
-                self.moves += MOVED_AWAY;
-                self.directory.enter(directory);
-            }
+            self.moves += MOVED_AWAY * directories.len();
+            directories.iter().for_each(|directory| self.directory.enter(directory));
             match &inner {
                 InnerCommand::Words(words) => self.survey_program(words, PartDraft::default(), place),
                 InnerCommand::Script(text) => self.survey_script(text),
