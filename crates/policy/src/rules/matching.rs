@@ -18,9 +18,11 @@ use crate::call::CallingAgent;
 use crate::command::{CommandAnalysis, CommandPart, CommandWord};
 use crate::protected_paths::{PathProtection, protection_of_text};
 
-/// Maximum number of words of a part that are matched. More are operands of one kind, such as
-/// files.
+/// Maximum number of words of a part that are matched in order.
 const MAX_MATCHED_WORDS: usize = 512;
+/// Maximum number of words of a command that are matched with paths. A longer command may name any
+/// path.
+const MAX_PATH_WORDS: usize = 20_000;
 
 /// A call in the form that rules are matched against.
 pub(crate) struct MatchSubject<'a> {
@@ -88,7 +90,7 @@ impl<'a> MatchSubject<'a> {
             let words = words.filter(|word| !word.is_empty());
             let mut words: Vec<&str> = words.flat_map(|word| [word, last_component(word)]).collect();
             // If some words are not searched for paths, none is counted twice.
-            if words.len() > MAX_MATCHED_WORDS {
+            if words.len() > MAX_PATH_WORDS {
                 words.sort_unstable();
                 words.dedup();
             }
@@ -109,8 +111,14 @@ impl<'a> MatchSubject<'a> {
         let mut effects = self.effects.reads.iter().chain(&self.effects.writes);
         let words = self.words();
         effects.any(|path| is_so(&path.to_string()))
-            || words.take(MAX_MATCHED_WORDS).any(|word| is_so(&word.text))
-            || self.is_opaque() && self.raw_words().iter().take(MAX_MATCHED_WORDS).any(is_so)
+            || words.take(MAX_PATH_WORDS).any(|word| is_so(&word.text))
+            || self.is_opaque() && self.raw_words().iter().take(MAX_PATH_WORDS).any(is_so)
+    }
+
+    /// Returns true if the command has words that no path is matched with.
+    fn has_unread_words(&self) -> bool {
+        self.words().nth(MAX_PATH_WORDS).is_some()
+            || self.is_opaque() && self.raw_words().iter().nth(MAX_PATH_WORDS).is_some()
     }
 
     /// Returns all words of the parts, including the files of redirections.
@@ -123,14 +131,14 @@ impl<'a> MatchSubject<'a> {
             // Known words have only quoted wildcards; if the text was not understood, no word is
             // known.
             let opaque = self.is_opaque();
-            let words = self.words().take(MAX_MATCHED_WORDS).filter(|word| opaque || !word.known);
+            let words = self.words().take(MAX_PATH_WORDS).filter(|word| opaque || !word.known);
             let mut shapes: Vec<PathShape> = words.flat_map(|word| shapes_of_word(&word.text)).collect();
             if opaque {
                 // The raw text is used, because rough splitting removes brackets.
                 let text = self.effects.command.as_deref().unwrap_or_default();
                 let between =
                     |c: char| c.is_whitespace() || matches!(c, ';' | '|' | '&' | '<' | '>' | '(' | ')');
-                shapes.extend(text.split(between).take(MAX_MATCHED_WORDS).flat_map(shapes_of_word));
+                shapes.extend(text.split(between).take(MAX_PATH_WORDS).flat_map(shapes_of_word));
             }
             shapes
         })
@@ -304,6 +312,9 @@ impl CompiledRule {
         if named {
             return MatchCertainty::Yes;
         }
+        if subject.has_unread_words() {
+            return MatchCertainty::Perhaps;
+        }
         let shaped = match_shapes(&self.paths, subject.shapes(), subject.wildcards_match_dotfiles());
         shaped
             .max(subject.parts().iter().map(|part| self.match_code(part)).max().unwrap_or(MatchCertainty::No))
@@ -389,7 +400,8 @@ impl CompiledRule {
         {
             return MatchCertainty::No;
         }
-        let words = words.get(..MAX_MATCHED_WORDS.min(words.len())).unwrap_or(words);
+        let is_cut = words.len() > MAX_MATCHED_WORDS;
+        let words = words.get(..MAX_MATCHED_WORDS).unwrap_or(words);
         // Indices in `words` that the positions so far may have reached.
         let mut reached = vec![false; words.len() + 1];
         if let Some(start) = reached.first_mut() {
@@ -420,6 +432,8 @@ impl CompiledRule {
                     mark(&mut reached, place + 2);
                 }
             }
+            // Nothing but options up to the end of what is matched.
+            perhaps |= is_cut && reached.last() == Some(&true);
             reached = next;
         }
         match reached.contains(&true) {

@@ -23,6 +23,26 @@ fn decided(rules: &str, command: &str) -> Decision {
 const SECRET: &str = "[[rule]]\npaths = ['secret/**', '**/*.pem', '.env']\ndecision = 'deny'\n";
 
 #[test]
+fn no_path_or_word_hides_behind_many_others() {
+    let words = "w ".repeat(600);
+    let lines = "w\n".repeat(25_000);
+    for command in [
+        format!("echo {words}; cat secret/x"),
+        format!("cat {words} secret/x"),
+        format!("cat {words} secr*/x"),
+        format!("eval \"$x\" {words}; cat secret/x"),
+        format!("echo '{lines}'; cat secret/x"),
+    ] {
+        assert_eq!(decided(SECRET, &command), Deny, "{} words", command.split_whitespace().count());
+    }
+    let push = "[[rule]]\ncommand = ['git', 'push']\ndecision = 'deny'\n";
+    let options = "-c a=b ".repeat(400);
+    assert_ne!(decided(push, &format!("git {options} push")), Allow);
+    let add = |rules: &str| decided(rules, &format!("git add {words}"));
+    assert_eq!(add(push), add(""), "a long list of files is no push");
+}
+
+#[test]
 fn a_path_is_seen_wherever_it_stands() {
     for command in [
         "cat secret/x",
