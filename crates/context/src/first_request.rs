@@ -525,22 +525,21 @@ fn push_named_files(
     budget: Tokens,
     report: &mut PackReport,
 ) -> Vec<RelPath> {
-    let mut named = find_mentions(inputs.task, inputs.listing, inputs.workspace.root());
-    let mentioned: Vec<RelPath> = named.iter().map(|mention| mention.path.clone()).collect();
+    let mentions = find_mentions(inputs.task, inputs.listing, inputs.workspace.root()).into_iter();
+    let mut named: Vec<_> = mentions.map(|mention| (mention, CandidateReason::Named)).collect();
     for path in inputs.open.iter().filter(|path| inputs.listing.paths.binary_search(path).is_ok()) {
-        if named.iter().all(|mention| mention.path != *path) {
-            named.push(Mention { path: path.clone(), line: None });
+        if named.iter().all(|(mention, _)| mention.path != *path) {
+            named.push((Mention { path: path.clone(), line: None }, CandidateReason::Open));
         }
     }
-    named.retain(|mention| !report.instructions.contains(&mention.path));
-    let mut not_shown: Vec<(RelPath, PackingOutcome, String)> = Vec::new();
+    named.retain(|(mention, _)| !report.instructions.contains(&mention.path));
+    let mut not_shown: Vec<(RelPath, String)> = Vec::new();
     let (mut texts, mut candidates) = (Texts::new(), Vec::new());
-    let reason_of = |path: &RelPath| match mentioned.contains(path) {
-        true => CandidateReason::Named,
-        false => CandidateReason::Open,
-    };
-    for Mention { path, line } in &named {
-        let mut refuse = |outcome, why: &str| not_shown.push((path.clone(), outcome, why.to_owned()));
+    for (Mention { path, line }, reason) in &named {
+        let mut refuse = |outcome, why: &str| {
+            report.note_refusal(path, reason, (outcome, why));
+            not_shown.push((path.clone(), why.to_owned()));
+        };
         if texts.len() >= MAX_NAMED_FILES {
             refuse(PackingOutcome::NoRoom, PackingOutcome::NoRoom.description());
             continue;
@@ -554,7 +553,7 @@ fn push_named_files(
             Ok(FileBody::Text(text)) => {
                 let (text, mut parts) = relevant_parts(path, &text.text, inputs.task, *line);
                 texts.insert(path.clone(), text);
-                parts.iter_mut().for_each(|part| part.reason = reason_of(path));
+                parts.iter_mut().for_each(|part| part.reason = reason.clone());
                 candidates.append(&mut parts);
             }
             Ok(FileBody::Binary) => refuse(PackingOutcome::Unreadable, "binary"),
@@ -565,16 +564,15 @@ fn push_named_files(
     let room = SelectionBudget { total, shares: vec![(ContextCategory::ActiveFiles, 100)], least: 0.0 };
     let mut selection = select(&candidates, &texts, &room);
     // The task's order is the user's.
-    selection.excerpts.sort_by_key(|excerpt| named.iter().position(|mention| mention.path == excerpt.path));
-    for (path, outcome, why) in &not_shown {
-        report.note_refusal(path, &reason_of(path), (*outcome, why));
-    }
+    selection
+        .excerpts
+        .sort_by_key(|excerpt| named.iter().position(|(mention, _)| mention.path == excerpt.path));
     for path in texts.keys().filter(|path| selection.excerpts.iter().all(|excerpt| excerpt.path != **path)) {
         let of_path =
             |it: &&PackingDecision| candidates.get(it.candidate).is_some_and(|one| one.path == *path);
         let outcome =
             selection.decisions.iter().find(of_path).map_or(PackingOutcome::NoRoom, |it| it.outcome);
-        not_shown.push((path.clone(), outcome, outcome.description().to_owned()));
+        not_shown.push((path.clone(), outcome.description().to_owned()));
     }
     if !named.is_empty() {
         report.note_selection(&candidates, &selection);
@@ -593,7 +591,7 @@ fn push_named_files(
         out.push('\n');
     }
     if !not_shown.is_empty() {
-        let names: Vec<String> = not_shown.iter().map(|(path, _, why)| format!("{path} ({why})")).collect();
+        let names: Vec<String> = not_shown.iter().map(|(path, why)| format!("{path} ({why})")).collect();
         let _infallible = writeln!(out, "Named or open, and not shown: {}\n", names.join(", "));
     }
     report.files.iter().chain(&report.instructions).cloned().collect()

@@ -1,6 +1,6 @@
 //! Test runners that tell the number of tests that they ran, even in their quietest mode.
 
-use journeyman_syntax::shell::{self, Statement};
+use journeyman_syntax::shell::{self, SimpleCommand, Statement};
 
 use crate::affected_tests::skip_launcher;
 use crate::test_files::file_name;
@@ -43,8 +43,7 @@ impl CountingCall {
         let mut call = Self::default();
         for statement in shell::parse(script).statements {
             let Statement::Simple(simple) = statement else { continue };
-            let words: Option<Vec<&str>> =
-                simple.words.iter().map(|word| word.known.then_some(word.text.as_str())).collect();
+            let words = known_words(&simple);
             let Some(words) = words.filter(|words| simple.redirects.is_empty() && calls_runner(words)) else {
                 continue;
             };
@@ -65,14 +64,18 @@ pub(crate) fn runs_only_tests(command: &str) -> bool {
     let statements = shell::parse(command).statements;
     let runs_tests = |statement: &Statement| {
         let Statement::Simple(simple) = statement else { return false };
-        let words: Option<Vec<&str>> =
-            simple.words.iter().map(|word| word.known.then_some(word.text.as_str())).collect();
+        let words = known_words(simple);
         let calls_tool = |word: &&str| TOOL_OPTIONS.iter().any(|tool| word.contains(tool));
         words.is_some_and(|words| {
             words.first() == Some(&"cd") || calls_runner(&words) && !words.iter().any(calls_tool)
         })
     };
     !statements.is_empty() && statements.iter().all(runs_tests)
+}
+
+/// Returns the words of a command, if all are known before it runs.
+fn known_words(simple: &SimpleCommand) -> Option<Vec<&str>> {
+    simple.words.iter().map(|word| word.known.then_some(word.text.as_str())).collect()
 }
 
 fn is_package_manager(word: &str) -> bool {
