@@ -136,15 +136,18 @@ pub(super) struct ReadyHelper(Arc<Mutex<HelperSlot>>);
 struct HelperSlot {
     /// Commands so far.
     commands: u32,
+    /// The argument of a helper for the latest of them.
+    latest: &'static str,
     waiting: Option<(&'static str, WaitingHelper)>,
 }
 
 impl ReadyHelper {
     /// Takes the helper that was started with this argument, for a command that begins. A helper of
     /// another kind, or one that has failed or is too old, is ended.
-    pub(super) fn take(&self, argument: &str) -> Option<WaitingHelper> {
+    pub(super) fn take(&self, argument: &'static str) -> Option<WaitingHelper> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slot.commands = slot.commands.saturating_add(1);
+        slot.latest = argument;
         let taken = slot.waiting.take();
         drop(slot);
         taken.and_then(|(kind, mut waiting)| (kind == argument && waiting.is_usable()).then_some(waiting))
@@ -168,8 +171,13 @@ impl NextHelper {
     pub(super) fn start(self) {
         drop(tokio::task::spawn_blocking(move || {
             let Some(slot) = self.slot.upgrade() else { return };
-            let wanted =
-                |slot: &HelperSlot| slot.commands >= COMMANDS_BEFORE_READY_HELPER && slot.waiting.is_none();
+            // A start can take so long that a command of another kind has begun meanwhile, whose
+            // own next helper this one must not keep out.
+            let wanted = |slot: &HelperSlot| {
+                slot.commands >= COMMANDS_BEFORE_READY_HELPER
+                    && slot.latest == self.argument
+                    && slot.waiting.is_none()
+            };
             if !wanted(&slot.lock().unwrap_or_else(PoisonError::into_inner)) {
                 return;
             }
