@@ -465,7 +465,9 @@ fn describe_diagnostic(diagnostic: &Diagnostic) -> StyledLine {
         Some(line) => format!("{path}:{line}: "),
         None => format!("{path}: "),
     });
-    let text = preview(format_args!("{}{}", place.unwrap_or_default(), diagnostic.message));
+    let test = diagnostic.test.as_ref().filter(|test| !diagnostic.message.contains(test.as_str()));
+    let test = test.map(|test| format!("{test}: ")).unwrap_or_default();
+    let text = preview(format_args!("{}{test}{}", place.unwrap_or_default(), diagnostic.message));
     dim_line(format!("    {text}"))
 }
 
@@ -566,6 +568,23 @@ mod tests {
         let whole: Vec<String> = describe_output(&event).unwrap().iter().map(StyledLine::to_text).collect();
         assert_eq!(whole.len(), 1 + 2 * MAX_OUTPUT_LINES + 2, "{whole:?}");
         assert!(whole.last().unwrap().contains("jm export"), "{whole:?}");
+    }
+
+    #[test]
+    fn a_failed_test_has_its_name() {
+        let shown = |path: Option<&str>, message: &str| {
+            let path = path.map(|path| journeyman_protocol::RelPath::parse(path).unwrap());
+            let failed = Diagnostic {
+                line: path.as_ref().map(|_| 3),
+                path,
+                test: Some("adds".to_owned()),
+                ..Diagnostic::new(journeyman_protocol::Severity::Error, message)
+            };
+            describe_diagnostic(&failed).to_text()
+        };
+        assert_eq!(shown(None, "exit status 1"), "    adds: exit status 1");
+        assert_eq!(shown(Some("a.c"), "1 is not 2"), "    a.c:3: adds: 1 is not 2");
+        assert_eq!(shown(None, "the test `adds` fails"), "    the test `adds` fails");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Every ecosystem is a pure function over a [`Project`]: its files, their contents, and the
 //! programs that can be started. Nothing is executed.
 
+mod autotools;
 mod build_tools;
 mod cargo;
 mod check_runners;
@@ -134,6 +135,9 @@ pub(crate) fn find_in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
     checks.extend(go::find_checks(place));
     checks.extend(cmake::find_checks(place));
     checks.extend(meson::find_checks(place));
+    if checks.is_empty() {
+        checks.extend(autotools::find_checks(place));
+    }
     checks.extend(jvm::find_checks(place));
     checks.extend(ruby::find_checks(place));
     checks.extend(php::find_checks(place));

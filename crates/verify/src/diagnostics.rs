@@ -5,6 +5,7 @@
 //! one claims it. All readers run on any output, because a custom check or a `make` target may be
 //! any tool.
 
+mod build_tools;
 mod compared_values;
 mod documents;
 mod failure_blocks;

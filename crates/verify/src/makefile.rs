@@ -8,6 +8,8 @@ pub(crate) const MAKEFILE_NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefi
 /// Names of rules that run tests.
 pub(crate) const TEST_RULES: [&str; 8] =
     ["test", "tests", "check", "verify", "ci", "unit", "unittest", "run-tests"];
+/// The special target whose commands make what has no rule.
+pub(crate) const DEFAULT_TARGET: &str = ".DEFAULT";
 /// Maximum number of rules that are read.
 const MAX_RULES: usize = 2_000;
 /// Maximum depth of variables within variables.
@@ -77,10 +79,10 @@ pub(crate) fn parse_rules(makefile: &str) -> Vec<MakeRule> {
 }
 
 fn parse_rule(line: u32, text: &str) -> Option<MakeRule> {
-    if text.starts_with(['\t', ' ', '.']) {
+    let (targets, rest) = text.split_once(':')?;
+    if text.starts_with(['\t', ' ', '.']) && targets.trim_end() != DEFAULT_TARGET {
         return None;
     }
-    let (targets, rest) = text.split_once(':')?;
     let rest = rest.trim_start_matches(':');
     let (needs, command) = rest.split_once(';').map_or((rest, None), |(needs, it)| (needs, Some(it)));
     let needs = needs.split('#').next().unwrap_or_default();

@@ -39,8 +39,15 @@ pub(crate) fn count_tests(output: &str) -> PrintedCounts {
     // Surefire prints each class, and then the sum.
     let is_class = |line: &str| line.contains("Tests run: ") && line.contains("Time elapsed");
     let has_sum = output.lines().any(|line| line.contains("Tests run: ") && !is_class(line));
+    // Automake's log begins with the counts of its summary.
+    let mut is_log = output.contains("Testsuite summary for ");
     let lines = output.lines().map(|line| line.trim().trim_matches('=').trim());
     for line in lines {
+        is_log &= !line.starts_with("Testsuite summary for ");
+        is_log |= line.ends_with("test-suite.log") && !line.starts_with("See ");
+        if is_log && line.starts_with("# ") {
+            continue;
+        }
         if has_results && line.starts_with("running ") || has_sum && is_class(line) {
             continue;
         }
@@ -126,10 +133,11 @@ fn count_on_line(line: &str) -> Option<TestCounts> {
     if NO_TESTS_PHRASES.iter().any(|none| line.contains(none)) {
         return new_test_counts(0, 0, 0);
     }
-    let readers: [fn(&str) -> Option<TestCounts>; 5] = [
+    let readers: [fn(&str) -> Option<TestCounts>; 6] = [
         parse_rust_counts,
         parse_javascript_counts,
         parse_native_counts,
+        parse_summary_line,
         parse_labelled_counts,
         parse_counted_words,
     ];
@@ -215,6 +223,24 @@ fn parse_native_counts(line: &str) -> Option<TestCounts> {
     }
     let perl = line.strip_prefix("Files=").and_then(|rest| number_after(rest, "Tests="))?;
     new_test_counts(perl, 0, 0)
+}
+
+/// Reads a line of the summary of Automake, `# PASS:  1`, or of Meson, `Ok:                 1`.
+fn parse_summary_line(line: &str) -> Option<TestCounts> {
+    let (label, count) = line.split_once(": ")?;
+    // Meson's counts stand in a column; others print the same labels.
+    if !label.starts_with("# ") && !count.starts_with(' ') {
+        return None;
+    }
+    let count = count.trim().parse().ok()?;
+    match label {
+        "# PASS" | "# XFAIL" | "Ok" | "Expected Fail" => new_test_counts(count, 0, 0),
+        "# FAIL" | "# XPASS" | "# ERROR" | "Fail" | "Unexpected Pass" | "Timeout" => {
+            new_test_counts(0, count, 0)
+        }
+        "# SKIP" | "Skipped" => new_test_counts(0, 0, count),
+        _ => None,
+    }
 }
 
 /// Reads counts with a label before each: Surefire, PHPUnit and .NET.
@@ -319,6 +345,14 @@ mod tests {
             ("  2 passing (3ms)\n  1 failing\n  1 pending", (2, 1, 1)),
             ("[ERROR] Tests run: 4, Failures: 1, Errors: 1, Skipped: 1", (1, 2, 1)),
             ("67% tests passed, 1 tests failed out of 3", (2, 1, 0)),
+            (
+                "Ok:                 1   \nExpected Fail:      1   \nFail:               1   \nUnexpected Pass:    0   \nSkipped:            2   \nTimeout:            1   ",
+                (2, 2, 2),
+            ),
+            (
+                "===\n   x 1: ./test-suite.log\n===\n\n# TOTAL: 3\n# PASS:  1\n# SKIP:  1\n# FAIL:  1\n\nFAIL: u\n===\n\n===\nTestsuite summary for x 1\n===\n# TOTAL: 3\n# PASS:  1\n# SKIP:  1\n# FAIL:  1\n===\nSee ./test-suite.log\n===",
+                (1, 1, 1),
+            ),
             (
                 "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 0.05 s -- in a.ATest\n[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 1",
                 (2, 0, 1),

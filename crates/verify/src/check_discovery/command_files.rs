@@ -7,7 +7,7 @@ use journeyman_protocol::CheckKind;
 
 use super::project::ProjectDirectory;
 use crate::Check;
-use crate::makefile::{MAKEFILE_NAMES, parse_rules};
+use crate::makefile::{DEFAULT_TARGET, MAKEFILE_NAMES, parse_rules, parse_variables};
 
 /// Endings of C and C++ sources, whose build is a check where there are no tests.
 const COMPILED_ENDINGS: [&[u8]; 5] = [b".c", b".cc", b".cpp", b".cxx", b".C"];
@@ -37,7 +37,7 @@ type Targets = BTreeMap<String, Vec<String>>;
 pub(super) fn find_checks(place: &ProjectDirectory<'_>, tested: bool) -> Vec<Check> {
     let read = |names: &[&str]| names.iter().find_map(|name| place.read(name));
     let files: [(TargetRunner, Option<Targets>); 3] = [
-        (MAKE_RUNNER, read(&MAKEFILE_NAMES).map(|text| parse_makefile(&text))),
+        (MAKE_RUNNER, read(&MAKEFILE_NAMES).map(|text| targets_of_makefile(place, &text))),
         (JUST_RUNNER, read(&["justfile", "Justfile", ".justfile"]).map(|text| parse_justfile(&text))),
         (
             TASK_RUNNER,
@@ -97,6 +97,25 @@ fn checks_of_targets(place: &ProjectDirectory<'_>, runner: &TargetRunner, target
         checks.push(place.new_check(CheckKind::Build, program, *program, why));
     }
     checks.into_iter().map(|check| place.block_without_program(program, source, check)).collect()
+}
+
+/// Returns the rules of a Makefile with their prerequisites, and those of the Makefiles in other
+/// directories to which it passes on what it has no rule for.
+fn targets_of_makefile(place: &ProjectDirectory<'_>, makefile: &str) -> Targets {
+    let mut found = parse_makefile(makefile);
+    let rules = parse_rules(makefile);
+    let defaults = rules.iter().filter(|rule| rule.targets.iter().any(|target| target == DEFAULT_TARGET));
+    let passes_on = |command: &&String| command.contains("$@") && command.to_lowercase().contains("make");
+    let commands: Vec<&String> = defaults.flat_map(|rule| &rule.commands).filter(passes_on).collect();
+    let variables = (!commands.is_empty()).then(|| parse_variables(makefile));
+    for word in variables.iter().flat_map(|it| commands.iter().flat_map(|line| it.expand_words(line))) {
+        let directory = word.trim_end_matches([';', '/']);
+        let texts = MAKEFILE_NAMES.iter().find_map(|name| place.read(&format!("{directory}/{name}")));
+        for (target, needs) in texts.iter().flat_map(|text| parse_makefile(text)) {
+            found.entry(target).or_insert(needs);
+        }
+    }
+    found
 }
 
 /// Returns the rules of a Makefile with their prerequisites.

@@ -13,7 +13,7 @@ pub(super) fn file_name(path: &[u8]) -> &[u8] {
 }
 
 /// Files that make their directory a project.
-pub(crate) const MANIFESTS: [&str; 65] = [
+pub(crate) const MANIFESTS: [&str; 67] = [
     "Cargo.toml",
     "package.json",
     "pyproject.toml",
@@ -43,6 +43,8 @@ pub(crate) const MANIFESTS: [&str; 65] = [
     "phpunit.xml.dist",
     "mix.exs",
     "meson.build",
+    "configure.ac",
+    "configure",
     "justfile",
     "Justfile",
     ".justfile",

@@ -405,6 +405,49 @@ fn c_compilers_linkers_and_assertions() {
 }
 
 #[test]
+fn build_tools_and_their_tests() {
+    let cmake = "-- Detecting C compile features - done\nCMake Error at src/CMakeLists.txt:4 (find_package):\n  By not providing \"FindNope.cmake\"\n\n  in the path.\n\n\n-- Configuring incomplete, errors occurred!\nCMake Error: no build.\n";
+    assert_eq!(
+        read(cmake),
+        [
+            "src/CMakeLists.txt:4:- error - | By not providing \"FindNope.cmake\" in the path.",
+            "-:-:- error - | no build."
+        ]
+    );
+    let ctest = "x: /p/x.c:2: main: Assertion `c==1' failed.\n\n33% tests passed, 2 tests failed out of 3\n\nThe following tests FAILED:\n\t  2 - two (Subprocess aborted)\n\t  3 - a (b) (Failed)                     slow\nErrors while running CTest\n";
+    assert_eq!(
+        read(ctest),
+        [
+            "x.c:2:- error - | main: Assertion `c==1' failed.",
+            "-:-:- error two | Subprocess aborted",
+            "-:-:- error a (b) | the test fails"
+        ]
+    );
+    let meson = "2/3 two FAIL 0.02s exit status 1\n\nSummary of Failures:\n\n2/3 sub - two FAIL            0.02s   exit status 1\n3/3 three TIMEOUT        30.0s   killed by signal 15 SIGTERM\n\nOk:                 1   \n";
+    assert_eq!(read(meson), ["-:-:- error sub - two | exit status 1", "-:-:- error three | timeout"]);
+    let automake = "configure.ac:3: installing './compile'\nPASS: t\nFAIL: sub/u\nFAIL: v\n====\n   x 1: ./test-suite.log\n====\n\nFAIL: sub/u\n===========\n\ngot 3,\nwanted 4\nFAIL sub/u (exit status: 1)\n\nFAIL: v\n=======\n\nv: v.c:2: main: Assertion `c' failed.\nFAIL v (exit status: 134)\n\nmake[2]: *** [Makefile:628: test-suite.log] Error 1\n";
+    assert_eq!(
+        read(automake),
+        [
+            "v.c:2:- error - | main: Assertion `c' failed.",
+            "-:-:- error sub/u | got 3,; wanted 4",
+            "-:-:- error v | v: v.c:2: main: Assertion `c' failed."
+        ]
+    );
+    let others = [
+        ("configure: error: libnope is needed\n", "-:-:- error - | configure: libnope is needed"),
+        (
+            "make[2]: Entering directory '/p'\nmake[2]: *** No rule to make target 'check'.  Stop.\nmake: *** [Makefile:9: check] Error 2\n",
+            "-:-:- error - | No rule to make target 'check'.",
+        ),
+        ("FAIL: see the log\nmake: *** No targets.  Stop.\n", "-:-:- error - | No targets."),
+    ];
+    for (output, expected) in others {
+        assert_eq!(read(output), [expected], "{output}");
+    }
+}
+
+#[test]
 fn places_outside_the_project_lose_their_path_or_are_dropped() {
     assert_eq!(read("/etc/passwd:3:4: error: no"), Vec::<String>::new());
     assert_eq!(read("../x/a.c:3:4: error: no"), Vec::<String>::new());

@@ -36,6 +36,44 @@ fn meson_projects() {
 }
 
 #[test]
+fn projects_with_a_configure_script() {
+    let copy = "build=$(mktemp -d) && tar -cf - . | tar -xof - -C \"$build\" && cd \"$build\"";
+    let programs = &["autoreconf", "make"];
+    let made = format!("tests: {copy} && autoreconf -i && ./configure && make check VERBOSE=1");
+    let shipped = format!("tests: {copy} && ./configure && make check VERBOSE=1");
+    let own = format!("tests: {copy} && ./configure && make test");
+    let only = format!("build: {copy} && autoreconf -i && ./configure && make");
+    let tests = "bin_PROGRAMS = a\nTESTS = t/one\n";
+    check_rows(&[
+        (&[("configure.ac", "AC_INIT"), ("Makefile.am", tests)], programs, &[&made]),
+        (
+            &[("configure.ac", ""), ("Makefile.am", "SUBDIRS = t\n"), ("t/Makefile.am", tests)],
+            programs,
+            &[&made],
+        ),
+        (
+            &[("configure.ac", ""), ("configure", "#!"), ("Makefile.am", "check-local:\n\tx\n")],
+            &["make"],
+            &[&shipped],
+        ),
+        (&[("configure", "#!"), ("Makefile.in", "all: a\ntest: a\n\t./a\n")], programs, &[&own]),
+        (&[("configure.ac", ""), ("Makefile.am", "bin_PROGRAMS = a\n")], programs, &[&only]),
+        // Configured, or somebody else's.
+        (
+            &[("configure.ac", ""), ("Makefile.am", tests), ("Makefile", "check: a\n")],
+            programs,
+            &["tests: make check"],
+        ),
+        (&[("configure", "a text")], programs, &[]),
+        (
+            &[("configure.ac", ""), ("Makefile.am", tests)],
+            &["make"],
+            &[&format!("{made} [autoreconf is not installed; a package `autoconf` has it]")],
+        ),
+    ]);
+}
+
+#[test]
 fn ruby_projects() {
     let programs = &["ruby", "bundle", "rspec", "rake", "rubocop"];
     check_rows(&[
@@ -271,6 +309,23 @@ fn files_of_named_commands() {
         (&[("Makefile", "all: a\n"), ("a.c", "")], &["make"], &["build: make"]),
         (&[("Makefile", "tests:\n\tx\n")], &["make"], &["tests: make tests"]),
         (&[("Makefile", "all: a\n"), ("a.txt", "")], &["make"], &[]),
+        (
+            &[
+                (
+                    "Makefile",
+                    "SUBDIRS = src\n.DEFAULT:\n\tfor dir in $(SUBDIRS); do $(MAKE) -C $$dir $@; done\n",
+                ),
+                ("src/Makefile", "all: a\ntest: all\n\t./t\n"),
+                ("src/a.c", ""),
+            ],
+            &["make"],
+            &["tests: make test"],
+        ),
+        (
+            &[("Makefile", ".DEFAULT:\n\tcd src && $(MAKE) $@\n"), ("src/Makefile", "check:\n\t./t\n")],
+            &["make"],
+            &["tests: make check"],
+        ),
     ]);
 }
 
