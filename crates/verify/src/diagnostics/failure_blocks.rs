@@ -1,5 +1,5 @@
 //! Reads test runners that print one block per failure: RSpec, minitest, PHPUnit, ExUnit, `dotnet
-//! test`, GoogleTest.
+//! test`, GoogleTest, Perl's Test::More.
 
 use journeyman_protocol::Diagnostic;
 
@@ -38,6 +38,8 @@ enum BlockTestRunner {
     Dotnet,
     /// `[ RUN      ] Calc.Adds`, of which the failure comes before its end.
     GoogleTest,
+    /// `#   Failed test 'adds'`, within comments of TAP.
+    Perl,
 }
 
 impl LineReader for FailureBlockReader {
@@ -48,8 +50,11 @@ impl LineReader for FailureBlockReader {
                 BlockTestRunner::Dotnet => split_duration(test),
                 _ => (test, None),
             };
-            let block =
+            let mut block =
                 FailureBlock { runner, test: test.to_owned(), lines: Vec::new(), place: None, duration_ms };
+            if runner == BlockTestRunner::Perl {
+                block.set_location(&format!("at {test}."), findings);
+            }
             self.block = Some(block);
             // Mocha's headings look the same, and its reader has to see them too.
             return runner != BlockTestRunner::RSpec;
@@ -110,7 +115,9 @@ impl FailureBlock {
             BlockTestRunner::RSpec => {
                 text.starts_with("Finished in ") || text.starts_with("Failed examples:")
             }
-            BlockTestRunner::PhpUnit => text == "FAILURES!" || text == "ERRORS!",
+            // Errors and failures are lists of their own, with a line between them.
+            BlockTestRunner::PhpUnit => matches!(text, "FAILURES!" | "ERRORS!" | "--"),
+            BlockTestRunner::Perl => !text.starts_with('#') || text.starts_with("# Looks like you "),
             BlockTestRunner::ExUnit => text.starts_with("Finished in "),
             BlockTestRunner::Dotnet => text.starts_with("Failed! ") || text.starts_with("Passed "),
             BlockTestRunner::Minitest => text.contains(" runs, ") && text.contains(" assertions, "),
@@ -131,6 +138,10 @@ impl FailureBlock {
         if self.set_location(text, findings) || is_label_line(text) {
             return;
         }
+        let text = match self.runner {
+            BlockTestRunner::Perl => text.trim_start_matches(['#', ' ']),
+            _ => text,
+        };
         if self.lines.len() < MAX_MESSAGE_LINES {
             self.lines.push(text.to_owned());
         }
@@ -144,12 +155,17 @@ impl FailureBlock {
             parse_number(line).map(|(line, _)| (path.to_owned(), line))
         });
         let text = text.strip_prefix("# ").unwrap_or(text);
+        // `#   at t/a.t line 5.` of Perl.
+        let perl = text.trim_start().strip_prefix("at ").and_then(|at| {
+            let (path, line) = at.strip_suffix('.')?.rsplit_once(" line ")?;
+            parse_number(line).map(|(line, _)| (path.to_owned(), line))
+        });
         let plain = || {
             let found = parse_location(text).filter(|found| !found.path.contains(char::is_whitespace))?;
             let is_frame = found.rest.is_empty() || found.rest.starts_with([':', ']']);
             is_frame.then(|| (found.path.to_owned(), found.line))
         };
-        let Some((path, line)) = dotnet.or_else(plain) else { return text.starts_with("at ") };
+        let Some((path, line)) = dotnet.or(perl).or_else(plain) else { return text.starts_with("at ") };
         let is_own = !["/gems/", "vendor/", "/deps/"].iter().any(|part| path.contains(part));
         if self.place.is_none() && is_own && findings.locate(&path).is_some() {
             self.place = Some((path, line));
@@ -170,6 +186,11 @@ fn parse_heading(line: &str) -> Option<(BlockTestRunner, &str)> {
     }
     if let Some(test) = line.strip_prefix("  Failed ").filter(|rest| rest.ends_with(']')) {
         return Some((BlockTestRunner::Dotnet, test));
+    }
+    if let Some(rest) = line.trim_start().strip_prefix("#   Failed test ") {
+        // One without a name has its place here: `#   Failed test at t/a.t line 5.`.
+        let name = rest.strip_prefix("at ").map(|place| place.trim_end_matches('.'));
+        return Some((BlockTestRunner::Perl, name.unwrap_or(rest.trim_matches('\''))));
     }
     let indented = line.starts_with(' ');
     let (_, rest) = parse_number(line.trim_start())?;

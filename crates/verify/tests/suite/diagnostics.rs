@@ -448,6 +448,27 @@ fn build_tools_and_their_tests() {
 }
 
 #[test]
+fn blocks_of_phpunit_and_perl() {
+    let php = "There was 1 error:\n\n1) CalcTest::testErr\nException: boom\n\n/p/tests/CalcTest.php:5\n\n--\n\nThere was 1 failure:\n\n1) CalcTest::testAdds\nFailed asserting that -1 is identical to 3.\n\n/p/tests/CalcTest.php:4\n\nERRORS!\nTests: 2\n";
+    assert_eq!(
+        read(php),
+        [
+            "tests/CalcTest.php:5:- error CalcTest::testErr | Exception: boom",
+            "tests/CalcTest.php:4:- error CalcTest::testAdds | Failed asserting that -1 is identical to 3."
+        ]
+    );
+    let perl = "\n#   Failed test 'adds'\n#   at t/a.t line 1.\n#          got: '-1'\n#     expected: '3'\n\n#   Failed test at t/a.t line 2.\n    #   Failed test 'in'\n    #   at t/a.t line 3.\n    # Looks like you failed 1 test of 1.\nt/a.t .. \nDubious, test returned 4\n";
+    assert_eq!(
+        read(perl),
+        [
+            "t/a.t:1:- error adds | got: '-1'; expected: '3'",
+            "t/a.t:2:- error t/a.t line 2 | the test fails",
+            "t/a.t:3:- error in | the test fails"
+        ]
+    );
+}
+
+#[test]
 fn places_outside_the_project_lose_their_path_or_are_dropped() {
     assert_eq!(read("/etc/passwd:3:4: error: no"), Vec::<String>::new());
     assert_eq!(read("../x/a.c:3:4: error: no"), Vec::<String>::new());
