@@ -7,6 +7,7 @@
 
 mod build_tools;
 mod compared_values;
+mod compilers;
 mod documents;
 mod failure_blocks;
 mod findings;
@@ -98,7 +99,7 @@ pub fn project_path(root: &Path, directory: Option<&RelPath>, printed: &str) -> 
     if let Ok(inside) = Path::new(printed).strip_prefix(root) {
         return RelPath::parse(inside.to_str()?).ok();
     }
-    if printed.starts_with('/') {
+    if printed.starts_with('/') || printed.contains("://") {
         return None;
     }
     let Some(directory) = directory else { return resolve_parents(printed) };
@@ -134,6 +135,7 @@ mod tests {
             (None, "/home/me/p/src/a.rs", Some("src/a.rs")),
             (None, "file:///home/me/p/a.js", Some("a.js")),
             (None, "/home/me/parent/a.rs", None),
+            (None, "https://jsr.io/a.ts", None),
             (None, "/rustc/abc/library/core/src/option.rs", None),
             (None, "../other/a.rs", None),
             (None, "", None),

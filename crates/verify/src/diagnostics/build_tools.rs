@@ -159,7 +159,7 @@ fn begin_cmake_error(rest: &str) -> Part {
     Part::CmakeError { place, lines: said.map(str::to_owned).into_iter().collect() }
 }
 
-/// Reads `	  2 - two (Failed)`.
+/// Reads `2 - two (Failed)`.
 fn parse_ctest_failure(line: &str) -> Option<(&str, &str)> {
     let (_, rest) = parse_number(line.trim_start())?;
     let (test, reason) = rest.strip_prefix(" - ")?.trim_end().rsplit_once(" (")?;

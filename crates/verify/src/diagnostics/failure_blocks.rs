@@ -1,5 +1,5 @@
 //! Reads test runners that print one block per failure: RSpec, minitest, PHPUnit, ExUnit, `dotnet
-//! test`, GoogleTest, Perl's Test::More.
+//! test`, GoogleTest, Catch2, Perl's Test::More, clojure.test, Julia's Test, busted, Dart.
 
 use journeyman_protocol::Diagnostic;
 
@@ -10,10 +10,15 @@ use super::location::{Location, parse_location, parse_number};
 /// Maximum lines of a matcher's message, which has two to four.
 const MAX_MESSAGE_LINES: usize = 6;
 
+/// Bytes of the rules that Catch2 draws.
+const CATCH2_RULE_BYTES: usize = 79;
+
 /// Reads blocks of a heading, a message and a place.
 #[derive(Default)]
 pub(super) struct FailureBlockReader {
     block: Option<FailureBlock>,
+    /// The title of the newest test of Catch2, and true while it is expected.
+    title: (String, bool),
 }
 
 struct FailureBlock {
@@ -40,10 +45,21 @@ enum BlockTestRunner {
     GoogleTest,
     /// `#   Failed test 'adds'`, within comments of TAP.
     Perl,
+    /// `FAIL in (adds) (calc_test.clj:5)`.
+    Clojure,
+    /// `adds: Test Failed at /p/test/runtests.jl:5`.
+    Julia,
+    /// `Failure → spec/a_spec.lua @ 3` with the test on the next line.
+    Busted,
+    /// `00:01 +0 -1: adds [E]`.
+    Dart,
+    /// `t.cpp:6: FAILED:` below the title of the test, which stands between rules.
+    Catch2,
 }
 
 impl LineReader for FailureBlockReader {
     fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        self.read_title(line);
         if let Some((runner, test)) = parse_heading(line) {
             self.flush_block(findings);
             let (test, duration_ms) = match runner {
@@ -52,9 +68,15 @@ impl LineReader for FailureBlockReader {
             };
             let mut block =
                 FailureBlock { runner, test: test.to_owned(), lines: Vec::new(), place: None, duration_ms };
-            if runner == BlockTestRunner::Perl {
-                block.set_location(&format!("at {test}."), findings);
-            }
+            match runner {
+                BlockTestRunner::Perl => block.set_location(&format!("at {test}."), findings),
+                BlockTestRunner::Julia => block.set_location(line.rsplit(' ').next().unwrap_or(""), findings),
+                BlockTestRunner::Catch2 => {
+                    block.test = self.title.0.clone();
+                    block.set_location(line.trim_end_matches(" FAILED:"), findings)
+                }
+                _ => false,
+            };
             self.block = Some(block);
             // Mocha's headings look the same, and its reader has to see them too.
             return runner != BlockTestRunner::RSpec;
@@ -75,6 +97,16 @@ impl LineReader for FailureBlockReader {
 }
 
 impl FailureBlockReader {
+    /// Reads the title of a test of Catch2: the line below a rule.
+    fn read_title(&mut self, line: &str) {
+        let is_rule = line.len() >= CATCH2_RULE_BYTES && line.bytes().all(|byte| byte == b'-');
+        if is_rule {
+            self.title.1 = true;
+        } else if std::mem::take(&mut self.title.1) && parse_location(line).is_none() {
+            self.title.0 = line.to_owned();
+        }
+    }
+
     fn flush_block(&mut self, findings: &mut Findings<'_>) {
         let Some(block) = self.block.take().filter(FailureBlock::is_failure) else { return };
         let message = match block.lines.is_empty() {
@@ -113,8 +145,15 @@ impl FailureBlock {
                 text.starts_with("[  FAILED  ]") || text.starts_with("[       OK ]")
             }
             BlockTestRunner::RSpec => {
-                text.starts_with("Finished in ") || text.starts_with("Failed examples:")
+                // The last two are of Hspec, whose blocks look the same.
+                ["Finished in ", "Failed examples:", "To rerun use: ", "Randomized with seed "]
+                    .iter()
+                    .any(|start| text.starts_with(start))
             }
+            BlockTestRunner::Clojure | BlockTestRunner::Catch2 => text.is_empty(),
+            BlockTestRunner::Busted => text.is_empty() || text == "stack traceback:",
+            BlockTestRunner::Julia => text.is_empty() || text == "Stacktrace:" || text.starts_with("ERROR: "),
+            BlockTestRunner::Dart => is_dart_status(text),
             // Errors and failures are lists of their own, with a line between them.
             BlockTestRunner::PhpUnit => matches!(text, "FAILURES!" | "ERRORS!" | "--"),
             BlockTestRunner::Perl => !text.starts_with('#') || text.starts_with("# Looks like you "),
@@ -134,6 +173,20 @@ impl FailureBlock {
             self.test = test.to_owned();
             self.set_location(rest, findings);
             return;
+        }
+        if self.runner == BlockTestRunner::Busted {
+            if self.test.is_empty() {
+                self.test = text.to_owned();
+                return;
+            }
+            // The place stands before the message.
+            if let Some(found) = parse_location(text).filter(|_| self.place.is_none())
+                && let Some(message) = found.rest.strip_prefix(": ")
+            {
+                self.place = Some((found.path.to_owned(), found.line));
+                self.lines.push(message.to_owned());
+                return;
+            }
         }
         if self.set_location(text, findings) || is_label_line(text) {
             return;
@@ -160,12 +213,21 @@ impl FailureBlock {
             let (path, line) = at.strip_suffix('.')?.rsplit_once(" line ")?;
             parse_number(line).map(|(line, _)| (path.to_owned(), line))
         });
+        // `test/a_test.dart 6:5      main.<fn>` of Dart.
+        let dart = || {
+            let mut words = text.split_whitespace();
+            let (path, place, _) = (words.next()?, words.next()?, words.next()?);
+            let (line, rest) = parse_number(place)?;
+            (path.ends_with(".dart") && rest.starts_with(':')).then(|| (path.to_owned(), line))
+        };
         let plain = || {
             let found = parse_location(text).filter(|found| !found.path.contains(char::is_whitespace))?;
             let is_frame = found.rest.is_empty() || found.rest.starts_with([':', ']']);
             is_frame.then(|| (found.path.to_owned(), found.line))
         };
-        let Some((path, line)) = dotnet.or(perl).or_else(plain) else { return text.starts_with("at ") };
+        let Some((path, line)) = dotnet.or(perl).or_else(dart).or_else(plain) else {
+            return text.starts_with("at ");
+        };
         let is_own = !["/gems/", "vendor/", "/deps/"].iter().any(|part| path.contains(part));
         if self.place.is_none() && is_own && findings.locate(&path).is_some() {
             self.place = Some((path, line));
@@ -174,9 +236,10 @@ impl FailureBlock {
     }
 }
 
-/// Returns true for a line that is only a label of the following ones.
+/// Returns true for a line that is only a label of the following ones, or a frame of a library.
 fn is_label_line(text: &str) -> bool {
     matches!(text, "Error Message:" | "Stack Trace:" | "stacktrace:" | "Failure")
+        || text.starts_with("package:")
 }
 
 /// Reads the heading of a block: the runner, and the test.
@@ -191,6 +254,24 @@ fn parse_heading(line: &str) -> Option<(BlockTestRunner, &str)> {
         // One without a name has its place here: `#   Failed test at t/a.t line 5.`.
         let name = rest.strip_prefix("at ").map(|place| place.trim_end_matches('.'));
         return Some((BlockTestRunner::Perl, name.unwrap_or(rest.trim_matches('\''))));
+    }
+    let named = ["FAIL in (", "ERROR in ("].iter().find_map(|mark| line.strip_prefix(mark));
+    if let Some((test, _)) = named.and_then(|rest| rest.split_once(") (")) {
+        return Some((BlockTestRunner::Clojure, test));
+    }
+    let julia =
+        [": Test Failed at ", ": Error During Test at "].iter().find_map(|mark| line.split_once(mark));
+    if let Some((test, _)) = julia {
+        return Some((BlockTestRunner::Julia, test.trim()));
+    }
+    if (line.starts_with("Failure → ") || line.starts_with("Error → ")) && line.contains(" @ ") {
+        return Some((BlockTestRunner::Busted, ""));
+    }
+    if let Some(test) = line.strip_suffix(" [E]").filter(|_| is_dart_status(line)) {
+        return Some((BlockTestRunner::Dart, test.split_once(": ")?.1));
+    }
+    if line.ends_with(": FAILED:") && parse_location(line).is_some() {
+        return Some((BlockTestRunner::Catch2, ""));
     }
     let indented = line.starts_with(' ');
     let (_, rest) = parse_number(line.trim_start())?;
@@ -212,6 +293,12 @@ fn parse_heading(line: &str) -> Option<(BlockTestRunner, &str)> {
         return Some((BlockTestRunner::PhpUnit, title));
     }
     (indented && !title.is_empty()).then_some((BlockTestRunner::RSpec, title))
+}
+
+/// Returns true for a line of Dart's that begins with the time and the counts: `00:01 +0 -1: …`.
+fn is_dart_status(line: &str) -> bool {
+    let seconds = parse_number(line).and_then(|(_, rest)| parse_number(rest.strip_prefix(':')?));
+    seconds.is_some_and(|(_, rest)| rest.starts_with(" +"))
 }
 
 /// Splits `Calc.Tests.Adds [12 ms]` into the test and its duration.

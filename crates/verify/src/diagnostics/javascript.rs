@@ -58,6 +58,13 @@ impl LineReader for JavaScriptReader {
         if read_typescript_error(line, findings) || self.read_eslint_line(line, findings) {
             return true;
         }
+        // Bun and AVA name a failed test after, or before, all that they say about it.
+        if let Some(title) = ["(fail) ", "✘ [fail]: "].iter().find_map(|mark| text.strip_prefix(mark)) {
+            self.flush_failure(findings);
+            let title = title.rsplit_once(" [").filter(|it| it.1.ends_with("ms]")).map_or(title, |it| it.0);
+            findings.add_error(Some(title), "the test fails");
+            return true;
+        }
         if let Some(title) = parse_failed_test_title(line) {
             self.flush_failure(findings);
             self.failure =
@@ -67,7 +74,11 @@ impl LineReader for JavaScriptReader {
         if let Some(frame) = parse_frame(text) {
             return self.read_frame(frame, findings);
         }
-        if is_error_line(text) {
+        // Deno says first that it is an error.
+        let error = text.strip_prefix("error: ").unwrap_or(text);
+        let error = error.strip_prefix("(in promise) ").unwrap_or(error);
+        if is_error_line(error) {
+            let text = error;
             return self.read_error_line(text, findings);
         }
         if let Some(found) = parse_location(line)
@@ -151,7 +162,9 @@ impl JavaScriptReader {
         let Some(failure) = &mut self.failure else { return };
         let code_frame = text.starts_with(['>', '|'])
             || parse_number(text).is_some_and(|(_, rest)| rest.trim_start().starts_with('|'));
-        failure.full |= code_frame || failure.lines.len() >= MAX_MESSAGE_LINES;
+        // Hspec's blocks look like Mocha's.
+        let is_hspec_end = text.starts_with("To rerun use: ");
+        failure.full |= code_frame || is_hspec_end || failure.lines.len() >= MAX_MESSAGE_LINES;
         if !failure.full && !text.is_empty() {
             failure.lines.push(text.to_owned());
         }
@@ -260,7 +273,7 @@ fn read_typescript_error(line: &str, findings: &mut Findings<'_>) -> bool {
 }
 
 /// Returns the title of a failed test: jest's `●`, vitest's `FAIL a > b`, mocha's `1) a`, node's
-/// `✖`.
+/// `✖`, Deno's `a => ./a_test.ts:4:6`.
 fn parse_failed_test_title(line: &str) -> Option<&str> {
     let text = line.trim_start();
     let indented = text.len() < line.len();
@@ -268,6 +281,11 @@ fn parse_failed_test_title(line: &str) -> Option<&str> {
         .strip_prefix("● ")
         .or_else(|| text.strip_prefix("✖ ").filter(|rest| !is_summary_line(rest)).map(strip_duration))
         .or_else(|| text.strip_prefix("FAIL  ").filter(|rest| rest.contains(" > ")))
+        .or_else(|| {
+            let (title, place) = text.split_once(" => ").filter(|_| !indented)?;
+            let place = parse_location(place.strip_prefix("./")?)?;
+            (place.column.is_some() && place.rest.is_empty()).then_some(title)
+        })
         .or_else(|| {
             let (_, rest) = parse_number(text).filter(|_| indented)?;
             rest.strip_prefix(") ")
@@ -296,7 +314,7 @@ fn parse_frame(text: &str) -> Option<Location<'_>> {
 }
 
 /// Returns true for `SomethingError: …`, possibly with a code in brackets.
-fn is_error_line(text: &str) -> bool {
+pub(super) fn is_error_line(text: &str) -> bool {
     let Some((head, _)) = text.split_once(": ") else { return false };
     let name = head.split(" [").next().unwrap_or(head);
     name.ends_with("Error") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')

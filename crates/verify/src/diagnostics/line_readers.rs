@@ -4,17 +4,18 @@ use journeyman_protocol::clip_to_bytes;
 
 use super::findings::Findings;
 use super::line_reader::LineReader;
-use super::{build_tools, failure_blocks, generic, go, javascript, jvm, python, rust};
+use super::{build_tools, compilers, failure_blocks, generic, go, javascript, jvm, python, rust};
 
 /// Maximum bytes of a line that is read: longer lines are minified code or data.
 const MAX_READ_LINE_BYTES: usize = 2_000;
 
 /// A reader of each format.
-pub(super) type LineReaders = [Box<dyn LineReader>; 8];
+pub(super) type LineReaders = [Box<dyn LineReader>; 9];
 
 /// Returns the readers of lines, in the order in which they get each line.
 pub(super) fn new_line_readers() -> LineReaders {
     [
+        Box::new(compilers::CompilerReader::default()),
         Box::new(rust::RustReader::default()),
         Box::new(python::PythonReader::default()),
         Box::new(go::GoReader::default()),

@@ -3,6 +3,7 @@
 use journeyman_protocol::{Diagnostic, Severity};
 
 use super::findings::Findings;
+use super::javascript::is_error_line;
 use super::line_reader::LineReader;
 use super::location::{Location, is_code, parse_location, parse_severity};
 
@@ -69,23 +70,27 @@ impl LineReader for RustReader {
             findings.add_error(Some(test), error);
             return true;
         }
-        if line.starts_with(['e', 'w'])
-            && let Some((severity, code, text)) = parse_severity(line)
+        // Elixir indents its messages, which have a place.
+        let (message, needs_place) = match line.strip_prefix("    ") {
+            Some(message) => (message, true),
+            None => (line, false),
+        };
+        if message.starts_with(['e', 'w'])
+            && let Some((severity, code, text)) = parse_severity(message)
+            && !is_error_line(text)
         {
             self.flush_message(findings);
             let code = code.map(str::to_owned);
             let noise = SUMMARY_LINES.iter().any(|summary| text.starts_with(summary))
                 || (severity == Severity::Warning && text.contains(" generated "));
-            self.message = (!noise).then(|| CompilerMessage {
-                severity,
-                code,
-                text: text.to_owned(),
-                needs_place: false,
-            });
+            self.message =
+                (!noise).then(|| CompilerMessage { severity, code, text: text.to_owned(), needs_place });
             self.wants_label = false;
             return true;
         }
-        if let Some(rest) = line.trim_start().strip_prefix("--> ") {
+        let text = line.trim_start();
+        // Gleam and Elixir draw the frame of the source.
+        if let Some(rest) = ["--> ", "┌─ ", "└─ "].iter().find_map(|mark| text.strip_prefix(mark)) {
             self.read_location(rest, findings);
             return true;
         }

@@ -468,6 +468,20 @@ fn blocks_of_phpunit_and_perl() {
     );
 }
 
+/// Outputs of tools after a line with their name, each with what is read from it after `>>>`.
+const OUTPUTS: &str = include_str!("../outputs.txt");
+
+#[test]
+fn tools_of_further_languages() {
+    let cases: Vec<&str> = OUTPUTS.split("@@@ ").skip(1).collect();
+    assert!(cases.len() > 30);
+    for case in cases {
+        let (name, rest) = case.split_once('\n').unwrap();
+        let (output, expected) = rest.split_once(">>>\n").unwrap();
+        assert_eq!(read(output), expected.lines().collect::<Vec<_>>(), "{name}");
+    }
+}
+
 #[test]
 fn places_outside_the_project_lose_their_path_or_are_dropped() {
     assert_eq!(read("/etc/passwd:3:4: error: no"), Vec::<String>::new());
