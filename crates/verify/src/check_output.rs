@@ -1,6 +1,6 @@
 //! Reads the output and the reports of a check, with the project's files at hand.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use journeyman_protocol::{CheckKind, RelPath};
@@ -13,6 +13,8 @@ use crate::test_counts;
 
 /// Maximum number of different printed paths that are looked up; diagnostics name far fewer.
 const MAX_PATH_LOOKUPS: usize = 1_000;
+/// Maximum number of endings of paths that are looked up among all files.
+const MAX_ENDING_LOOKUPS: usize = 50;
 /// Maximum bytes of a file whose lines are quoted.
 const MAX_SOURCE_BYTES: u64 = 1 << 20;
 
@@ -23,7 +25,7 @@ pub(crate) fn read_check_output(
     check: &Check,
     workspace: &Workspace,
 ) -> ParsedOutput {
-    let known = RefCell::new(HashMap::new());
+    let (known, looked) = (RefCell::new(HashMap::new()), Cell::new(0));
     let locate = |printed: &str| {
         if let Some(found) = known.borrow().get(printed) {
             return Option::clone(found);
@@ -31,7 +33,11 @@ pub(crate) fn read_check_output(
         if known.borrow().len() >= MAX_PATH_LOOKUPS {
             return None;
         }
-        let found = locate(workspace, check.directory.as_ref(), printed);
+        let directory = check.directory.as_ref();
+        let found = locate(workspace, directory, printed).or_else(|| {
+            let may_look = is_plain_path(printed) && looked.replace(looked.get() + 1) < MAX_ENDING_LOOKUPS;
+            may_look.then(|| find_by_ending(workspace, directory, printed)).flatten()
+        });
         known.borrow_mut().insert(printed.to_owned(), found.clone());
         found
     };
@@ -46,25 +52,34 @@ pub(crate) fn read_check_output(
 }
 
 /// Returns the existing file that a tool means by `printed`: relative to the tool's directory, or
-/// to the root, or, as Go's tests print it, by a name that only one file has.
+/// to the root.
 fn locate(workspace: &Workspace, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
     let is_file =
         |path: &RelPath| matches!(workspace.stat(path), Ok(Some(stat)) if stat.kind == StatKind::File);
     let from_here = project_path(workspace.root(), directory, printed).filter(is_file);
-    let found = from_here.or_else(|| project_path(workspace.root(), None, printed).filter(is_file));
-    if found.is_some() {
-        return found;
-    }
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    if !printed.ends_with(".go") || !printed.bytes().all(plain) {
-        return None;
-    }
+    from_here.or_else(|| project_path(workspace.root(), None, printed).filter(is_file))
+}
+
+/// Returns the only file whose path ends with this. The tests of Go, Clojure, Scala and Swift print
+/// a file's name alone, and what runs in a package of a workspace the path within it.
+fn find_by_ending(workspace: &Workspace, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
     let options = ListOptions {
         under: directory.cloned(),
-        glob: Some(printed.to_owned()),
+        glob: Some(format!("**/{printed}")),
         limit: 2,
         ..ListOptions::default()
     };
     let mut paths = workspace.list(options).ok()?.paths.into_iter();
     paths.next().filter(|_| paths.next().is_none())
+}
+
+/// Returns true for a relative path of a file with an ending, of characters that a glob takes as
+/// they are.
+fn is_plain_path(printed: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'/');
+    let name = printed.rsplit('/').next().unwrap_or_default();
+    let ending = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, ending)| ending);
+    ending.is_some_and(|ending| ending.starts_with(|c: char| c.is_ascii_alphabetic()))
+        && !printed.starts_with(['/', '.'])
+        && printed.bytes().all(plain)
 }

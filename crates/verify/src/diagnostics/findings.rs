@@ -30,9 +30,16 @@ const MAX_SHORT_TEXT_BYTES: usize = 300;
 /// The identity of a finding: place, code, test and message.
 type FindingKey = (Option<RelPath>, Option<u32>, Option<u32>, String);
 
+/// Maximum depth of directories that make enters.
+const MAX_ENTERED_DIRECTORIES: usize = 64;
+/// Maximum components of a copy's path before the project's own.
+const MAX_COPY_COMPONENTS: usize = 8;
+
 /// Collects diagnostics without duplicates.
 pub(super) struct Findings<'a> {
     locate: &'a LocateFile<'a>,
+    /// The directories that make and ninja have entered.
+    directories: Vec<String>,
     found: Vec<Diagnostic>,
     /// Failed tests of structured reports, which the output may mention as well.
     reported: Vec<Diagnostic>,
@@ -47,6 +54,7 @@ impl<'a> Findings<'a> {
     pub(super) fn new(locate: &'a LocateFile<'a>) -> Self {
         Self {
             locate,
+            directories: Vec::new(),
             found: Vec::new(),
             reported: Vec::new(),
             known: HashSet::new(),
@@ -62,9 +70,36 @@ impl<'a> Findings<'a> {
         Self::new(self.locate)
     }
 
-    /// Returns the project's file that a tool means by `path`.
+    /// Returns the project's file that a tool means by `path`, which may be relative to the
+    /// directory that make has entered. That may be one of a copy of the project.
     pub(super) fn locate(&self, path: &str) -> Option<RelPath> {
-        (self.locate)(path)
+        let entered = self.directories.last().filter(|_| !path.starts_with('/') && !path.contains("://"));
+        let from_there = entered.and_then(|directory| {
+            let whole = join_textually(directory, path);
+            (self.locate)(&whole).or_else(|| {
+                let within = whole.match_indices('/').map(|(at, _)| whole.get(at + 1..).unwrap_or_default());
+                within.skip(1).take(MAX_COPY_COMPONENTS).find_map(self.locate)
+            })
+        });
+        from_there.or_else(|| (self.locate)(path))
+    }
+
+    /// Notes the directory that `make[1]: Entering directory '/p/src'` names, and its end.
+    pub(super) fn note_directory(&mut self, line: &str) {
+        let named = |mark: &str| {
+            let (program, rest) = line.split_once(mark)?;
+            let is_make = !program.contains(char::is_whitespace) && program.ends_with(':');
+            is_make.then(|| rest.trim_matches(['\'', '`']).to_owned())
+        };
+        if let Some(directory) = named(" Entering directory ") {
+            if self.directories.len() < MAX_ENTERED_DIRECTORIES {
+                self.directories.push(directory);
+            }
+        } else if let Some(directory) = named(" Leaving directory ")
+            && let Some(at) = self.directories.iter().rposition(|entered| *entered == directory)
+        {
+            self.directories.remove(at);
+        }
     }
 
     /// Adds an error at `place`, whose file may lie outside the project.
@@ -244,4 +279,20 @@ fn truncate_texts(mut diagnostic: Diagnostic) -> Option<Diagnostic> {
     }
     (!diagnostic.message.is_empty() || diagnostic.code.is_some() || diagnostic.test.is_some())
         .then_some(diagnostic)
+}
+
+/// Joins a relative path to a directory, by the text alone.
+fn join_textually(directory: &str, path: &str) -> String {
+    let mut joined = directory.trim_end_matches('/').to_owned();
+    for component in path.split('/') {
+        match component {
+            "" | "." => {}
+            ".." => joined.truncate(joined.rfind('/').unwrap_or(0)),
+            name => {
+                joined.push('/');
+                joined.push_str(name);
+            }
+        }
+    }
+    joined
 }

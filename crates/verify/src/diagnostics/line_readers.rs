@@ -41,6 +41,7 @@ pub(super) fn read_lines(text: &str, findings: &mut Findings<'_>) {
 /// Passes a line to each reader in turn, until one claims it.
 pub(super) fn read_line(line: &str, readers: &mut LineReaders, findings: &mut Findings<'_>) {
     let line = clip_to_bytes(line.trim_end(), MAX_READ_LINE_BYTES);
+    findings.note_directory(line);
     for reader in readers {
         if reader.read_line(line, findings) {
             break;

@@ -483,6 +483,34 @@ fn tools_of_further_languages() {
 }
 
 #[test]
+fn paths_are_relative_to_the_directory_that_make_entered() {
+    let files = ["t.c", "src/t.c", "src/sub/u.c", "sub/x.c"];
+    let locate = |path: &str| {
+        project_path(Path::new("/p"), None, path).filter(|path| files.contains(&path.as_str().unwrap()))
+    };
+    let read =
+        |output: &str| -> Vec<String> { parse_diagnostics(output, &locate).iter().map(shown).collect() };
+    let make = "make[1]: Entering directory '/p/src'\nt.c:1:2: error: a\nmake[2]: Entering directory '/p/src/sub'\nu.c:2:2: error: b\n../t.c:3:3: error: c\nmake[2]: Leaving directory '/p/src/sub'\nt.c:4:4: error: d\nmake[1]: Leaving directory '/p/src'\nt.c:5:5: error: e\n";
+    assert_eq!(
+        read(make),
+        [
+            "src/t.c:1:2 error - | a",
+            "src/sub/u.c:2:2 error - | b",
+            "src/t.c:3:3 error - | c",
+            "src/t.c:4:4 error - | d",
+            "t.c:5:5 error - | e"
+        ]
+    );
+    // A copy, and a directory of products elsewhere.
+    let copy = "make[1]: Entering directory '/tmp/tmp.a1/src'\nt.c:1:2: error: a\n";
+    assert_eq!(read(copy), ["src/t.c:1:2 error - | a"]);
+    let ninja = "ninja: Entering directory `/tmp/tmp.b2'\n../../p/sub/x.c:1:21: error: a\n";
+    assert_eq!(read(ninja), ["sub/x.c:1:21 error - | a"]);
+    let said = "He said: Entering directory '/p/src'\nt.c:1:2: error: a\n";
+    assert_eq!(read(said), ["t.c:1:2 error - | a"]);
+}
+
+#[test]
 fn places_outside_the_project_lose_their_path_or_are_dropped() {
     assert_eq!(read("/etc/passwd:3:4: error: no"), Vec::<String>::new());
     assert_eq!(read("../x/a.c:3:4: error: no"), Vec::<String>::new());

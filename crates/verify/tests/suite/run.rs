@@ -260,14 +260,21 @@ fn a_failure_is_read_as_diagnostics_of_existing_files() {
 }
 
 #[test]
-fn go_prints_bare_names_of_test_files() {
+fn paths_without_their_directory_are_found_where_there_is_one() {
     let bench = Bench::new(&[("deep/x_test.go", ""), ("a/y_test.go", ""), ("b/y_test.go", "")]);
     let script =
         "printf -- '--- FAIL: TestX (0.00s)\\n    x_test.go:12: got 1\\n    y_test.go:3: got 2\\n'; exit 1";
     let (evidence, _) = bench.run(&[check(CheckKind::Test, script)]);
-    let paths: Vec<Option<String>> =
-        evidence[0].diagnostics.iter().map(|found| found.path.as_ref().map(ToString::to_string)).collect();
-    assert_eq!(paths, [Some("deep/x_test.go".to_owned()), None]);
+    let paths = |evidence: &[Evidence]| -> Vec<Option<String>> {
+        let found = evidence[0].diagnostics.iter();
+        found.map(|one| one.path.as_ref().map(ToString::to_string)).collect()
+    };
+    assert_eq!(paths(&evidence), [Some("deep/x_test.go".to_owned()), None]);
+    // Packages of a workspace print paths of their own.
+    let bench = Bench::new(&[("packages/a/src/a.ts", ""), ("packages/a/i.ts", ""), ("packages/b/i.ts", "")]);
+    let output = "echo 'src/a.ts(3,5): error TS2304: no'; echo 'i.ts(1,1): error TS2304: no'; exit 1";
+    let (evidence, _) = bench.run(&[check(CheckKind::Types, output)]);
+    assert_eq!(paths(&evidence), [Some("packages/a/src/a.ts".to_owned()), None]);
 }
 
 #[test]
