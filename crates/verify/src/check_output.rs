@@ -8,6 +8,7 @@ use journeyman_workspace::{ListOptions, StatKind, Workspace};
 
 use crate::Check;
 use crate::diagnostics::{ParsedOutput, project_path, quote_sources, read_output};
+use crate::package_prefixes::strip_package_prefixes;
 use crate::reports::TestReports;
 use crate::test_counts;
 
@@ -41,7 +42,7 @@ pub(crate) fn read_check_output(
         known.borrow_mut().insert(printed.to_owned(), found.clone());
         found
     };
-    let mut readings = read_output(text, &reports.read(workspace, check), &locate);
+    let mut readings = read_output(&strip_package_prefixes(text), &reports.read(workspace, check), &locate);
     if matches!(check.kind, CheckKind::Test | CheckKind::Custom) && readings.tests.is_none() {
         readings.tests = test_counts::count_tests(text).exact_counts();
     }

@@ -48,6 +48,7 @@ mod makefile;
 pub mod mutation;
 mod network;
 mod outcome;
+mod package_prefixes;
 mod progress;
 mod reports;
 mod run;

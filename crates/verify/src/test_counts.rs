@@ -2,6 +2,8 @@
 
 use journeyman_protocol::TestCounts;
 
+use crate::package_prefixes::strip_package_prefixes;
+
 /// The test counts in an output.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PrintedCounts {
@@ -33,6 +35,7 @@ fn new_test_counts(passed: u64, failed: u64, skipped: u64) -> Option<TestCounts>
 /// Adds up the counts of all runners in an output. An output with two kinds of counts for one run
 /// counts its tests twice, which doesn't matter for finding runs without tests.
 pub(crate) fn count_tests(output: &str) -> PrintedCounts {
+    let output = &*strip_package_prefixes(output);
     let mut all = PrintedCounts::default();
     // If libtest prints results, only these count: the lines before count ignored tests too.
     let has_results = output.contains("test result: ");
