@@ -1,6 +1,6 @@
 //! Reads the output and the reports of a check, with the project's files at hand.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
 use journeyman_protocol::{CheckKind, RelPath};
@@ -14,8 +14,6 @@ use crate::test_counts;
 
 /// Maximum number of different printed paths that are looked up; diagnostics name far fewer.
 const MAX_PATH_LOOKUPS: usize = 1_000;
-/// Maximum number of endings of paths that are looked up among all files.
-const MAX_ENDING_LOOKUPS: usize = 50;
 /// Maximum bytes of a file whose lines are quoted.
 const MAX_SOURCE_BYTES: u64 = 1 << 20;
 
@@ -26,7 +24,7 @@ pub(crate) fn read_check_output(
     check: &Check,
     workspace: &Workspace,
 ) -> ParsedOutput {
-    let (known, looked) = (RefCell::new(HashMap::new()), Cell::new(0));
+    let (known, files) = (RefCell::new(HashMap::new()), OnceCell::new());
     let locate = |printed: &str| {
         if let Some(found) = known.borrow().get(printed) {
             return Option::clone(found);
@@ -36,8 +34,11 @@ pub(crate) fn read_check_output(
         }
         let directory = check.directory.as_ref();
         let found = locate(workspace, directory, printed).or_else(|| {
-            let may_look = is_plain_path(printed) && looked.replace(looked.get() + 1) < MAX_ENDING_LOOKUPS;
-            may_look.then(|| find_by_ending(workspace, directory, printed)).flatten()
+            let list = || {
+                let options = ListOptions { under: directory.cloned(), ..ListOptions::default() };
+                workspace.list(options).map(|listing| listing.paths).unwrap_or_default()
+            };
+            find_by_ending(files.get_or_init(list), printed)
         });
         known.borrow_mut().insert(printed.to_owned(), found.clone());
         found
@@ -63,24 +64,12 @@ fn locate(workspace: &Workspace, directory: Option<&RelPath>, printed: &str) -> 
 
 /// Returns the only file whose path ends with this. The tests of Go, Clojure, Scala and Swift print
 /// a file's name alone, and what runs in a package of a workspace the path within it.
-fn find_by_ending(workspace: &Workspace, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
-    let options = ListOptions {
-        under: directory.cloned(),
-        glob: Some(format!("**/{printed}")),
-        limit: 2,
-        ..ListOptions::default()
+fn find_by_ending(files: &[RelPath], printed: &str) -> Option<RelPath> {
+    let ends = |path: &&RelPath| {
+        let above = path.as_bytes().strip_suffix(printed.as_bytes());
+        // A number before a colon is rather a time.
+        printed.contains('.') && above.is_some_and(|above| above.ends_with(b"/"))
     };
-    let mut paths = workspace.list(options).ok()?.paths.into_iter();
-    paths.next().filter(|_| paths.next().is_none())
-}
-
-/// Returns true for a relative path of a file with an ending, of characters that a glob takes as
-/// they are.
-fn is_plain_path(printed: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'/');
-    let name = printed.rsplit('/').next().unwrap_or_default();
-    let ending = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).map(|(_, ending)| ending);
-    ending.is_some_and(|ending| ending.starts_with(|c: char| c.is_ascii_alphabetic()))
-        && !printed.starts_with(['/', '.'])
-        && printed.bytes().all(plain)
+    let mut found = files.iter().filter(ends);
+    found.next().filter(|_| found.next().is_none()).cloned()
 }
