@@ -102,23 +102,22 @@ impl CopyDecision {
             })
         };
         match (asked, code) {
-            (Some(PendingQuestion::Unverified), KeyCode::Char('l')) => land(OnConflict::Refuse),
+            // Another key than the question's, because a held one repeats itself.
+            (Some(PendingQuestion::Unverified), KeyCode::Char('y')) => land(OnConflict::Refuse),
             (Some(PendingQuestion::Conflicts), KeyCode::Char('m')) => land(OnConflict::Markers),
             (Some(PendingQuestion::Conflicts), KeyCode::Char('y')) => land(OnConflict::Mine),
             (Some(PendingQuestion::Conflicts), KeyCode::Char('t')) => land(OnConflict::Theirs),
-            (Some(PendingQuestion::Drop), KeyCode::Char('d')) => DecisionEffect::Drop,
+            (Some(PendingQuestion::Drop), KeyCode::Char('y')) => DecisionEffect::Drop,
             (_, KeyCode::Char('l')) if !self.conflicts.is_empty() => self.ask_question(
                 PendingQuestion::Conflicts,
                 "both changed the same: m writes markers · y keeps yours · t takes the copy's",
             ),
-            (_, KeyCode::Char('l')) if !self.is_verified => self.ask_question(
-                PendingQuestion::Unverified,
-                "no check passed on it: l again lands it all the same",
-            ),
+            (_, KeyCode::Char('l')) if !self.is_verified => self
+                .ask_question(PendingQuestion::Unverified, "no check passed on it: y lands it all the same"),
             (_, KeyCode::Char('l')) => DecisionEffect::Land(LandRequest::default()),
             (_, KeyCode::Char('d')) => {
                 let files = format_count(self.files, "changed file");
-                self.ask_question(PendingQuestion::Drop, &format!("d again drops {files} for good"))
+                self.ask_question(PendingQuestion::Drop, &format!("y drops {files} for good"))
             }
             (None, _) => DecisionEffect::Ignored,
             (Some(_), _) => DecisionEffect::Say("nothing was decided".to_owned()),
@@ -221,12 +220,12 @@ mod tests {
         use UnverifiedPolicy::{Keep, Land};
         for (verified, conflict, keys, expected) in [
             (true, false, "l", land(Keep, OnConflict::Refuse)),
-            (false, false, "ll", land(Land, OnConflict::Refuse)),
+            (false, false, "ly", land(Land, OnConflict::Refuse)),
             (true, true, "lm", land(Land, OnConflict::Markers)),
             (true, true, "ly", land(Land, OnConflict::Mine)),
             (false, true, "lt", land(Land, OnConflict::Theirs)),
-            (true, false, "dd", DecisionEffect::Drop),
-            (true, false, "dxd", DecisionEffect::Say("d again drops 0 changed files for good".to_owned())),
+            (true, false, "ddddy", DecisionEffect::Drop),
+            (true, false, "dxd", DecisionEffect::Say("y drops 0 changed files for good".to_owned())),
             (true, false, "dq", DecisionEffect::Say("nothing was decided".to_owned())),
             (true, false, "m", DecisionEffect::Ignored),
         ] {
@@ -240,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_key_too_many_lands_nothing() {
-        for keys in ["l", "ldl", "lxl"] {
+        for keys in ["l", "llll", "ldl", "lxl", "dddd"] {
             let effect = press(&mut decision(false, false), keys);
             assert!(matches!(effect, DecisionEffect::Say(_)), "{keys}: {effect:?}");
         }

@@ -51,12 +51,12 @@ fn unverified_work_in_a_copy_takes_a_second_key_to_land_or_to_drop() {
     person.types("/diff\r");
     person.sees("not verified as it is");
     person.types("l");
-    person.sees("l again lands it all the same");
+    person.sees("y lands it all the same");
     person.types("j");
     person.sees("nothing was decided");
     person.types("d");
-    person.sees("d again drops 1 changed file");
-    person.types("d");
+    person.sees("y drops 1 changed file");
+    person.types("y");
     person.sees("dropped: 1 changed file");
     person.types("\x04");
     assert_eq!(person.ends().0, 0);
@@ -80,8 +80,8 @@ fn a_hunk_taken_back_in_a_copy_makes_it_unverified() {
     person.types("\tx");
     person.sees("taken back;");
     person.types("l");
-    person.sees("l again lands it all the same");
-    person.types("l");
+    person.sees("y lands it all the same");
+    person.types("y");
     person.sees("landed: 1 file");
     person.types("\x04");
     assert_eq!(person.ends().0, 0);
@@ -192,7 +192,7 @@ fn work_that_another_process_adds_is_neither_landed_nor_dropped_unseen() {
     assert!(!house.project().join("notes.txt").exists());
     person.types("/diff\r");
     person.sees("2 files, 2 hunks");
-    person.types("ll");
+    person.types("ly");
     person.sees("landed: 2 files");
     person.types("\x04");
     assert_eq!(person.ends().0, 0);
