@@ -565,6 +565,19 @@ fn fragment() -> impl Strategy<Value = String> {
         Just("\t/p/x.go:1 +0x".to_owned()),
         Just("a.c:1:2: error: x".to_owned()),
         Just(String::new()),
+        prop::sample::select(OUTPUTS.lines().collect::<Vec<_>>()).prop_map(str::to_owned),
+        prop::sample::select(vec![
+            "FAIL: u",
+            "=======",
+            "FAIL u (exit status: 1)",
+            "make[1]: Entering directory '/p/../é'",
+            "make[1]: Leaving directory '/p/../é'",
+            "The following tests FAILED:",
+            "Summary of Failures:",
+            "CMake Error at a:1 (x):",
+            "#   Failed test 'é'",
+        ])
+        .prop_map(str::to_owned),
         "[ -~é•]{0,40}",
         "[a-c./]{1,4}:[0-9]{0,12}:?[0-9]{0,12}:? ?[a-z\\[\\]():]{0,9}",
     ]
