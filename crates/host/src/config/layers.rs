@@ -374,7 +374,7 @@ fn merge_project(
             }
             ProjectPermission::Narrow => {
                 if let Some(allowed) = widest_allowed(key, current)
-                    && is_wider(&setting.value, &allowed)
+                    && is_wider(key, &setting.value, &allowed)
                 {
                     return Err(ConfigError::Widens {
                         origin: path.display().to_string(),
@@ -433,10 +433,11 @@ fn widest_allowed(key: &Key, current: Option<&Setting>) -> Option<Value> {
 }
 
 /// Returns true if `given` allows more than `allowed`.
-fn is_wider(given: &Value, allowed: &Value) -> bool {
+fn is_wider(key: &Key, given: &Value, allowed: &Value) -> bool {
     match (given, allowed) {
-        // `isolate`: without isolation a session changes the project directly.
-        (Value::Boolean(given), Value::Boolean(allowed)) => *allowed && !*given,
+        // Without isolation a session changes the project directly.
+        (Value::Boolean(given), Value::Boolean(allowed)) if key.name == "isolate" => *allowed && !*given,
+        (Value::Boolean(given), Value::Boolean(allowed)) => *given && !*allowed,
         (Value::String(given), Value::String(allowed)) => {
             given.parse::<PermissionMode>().ok() > allowed.parse::<PermissionMode>().ok()
         }
@@ -457,7 +458,7 @@ fn number_from_value(value: &Value) -> Option<f64> {
 /// defaults for other keys.
 fn merge_admin(settings: &mut Layer, admin: Layer) {
     for (parts, setting) in admin {
-        let narrows = keys::find_key(&parts).is_some_and(|key| key.project == ProjectPermission::Narrow);
+        let narrowed = keys::find_key(&parts).filter(|key| key.project == ProjectPermission::Narrow);
         let forbids = parts.first().is_some_and(|first| first == "sandbox");
         let hooks = keys::find_key(&parts).is_some_and(|key| key.kind == KeyKind::Hooks);
         if let Some(current) = settings.get(&parts).filter(|_| hooks) {
@@ -467,8 +468,8 @@ fn merge_admin(settings: &mut Layer, admin: Layer) {
             continue;
         }
         match settings.get(&parts) {
-            Some(current) if narrows && !is_wider(&current.value, &setting.value) => {}
-            Some(_) if !narrows && !forbids => {}
+            Some(current) if narrowed.is_some_and(|key| !is_wider(key, &current.value, &setting.value)) => {}
+            Some(_) if narrowed.is_none() && !forbids => {}
             _ => {
                 settings.insert(parts, setting);
             }

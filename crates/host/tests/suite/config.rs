@@ -118,6 +118,10 @@ fn a_project_narrows_and_never_widens() {
         ("budget_usd = 1", "budget_usd = 0.5", None),
         ("budget_usd = 1", "budget_usd = 2", Some("`budget_usd = 2` is wider than `1`")),
         ("", "budget_usd = 2", None),
+        ("", "lint_fix = false", None),
+        ("lint_fix = false", "lint_fix = true", Some("`lint_fix = true` is wider than `false`")),
+        ("", "isolate = true", None),
+        ("isolate = true", "isolate = false", Some("`isolate = false` is wider than `true`")),
     ];
     for (user, project, expected) in cases {
         let machine = Machine::new().user(user).project(project);
@@ -226,6 +230,10 @@ fn the_administrator_narrows_and_does_not_widen() {
     let loaded = machine.load(&[flag("--mode", "mode", "auto")], ProjectTrust::Nothing).unwrap();
     assert_eq!(loaded.config.mode, Some(Mode::Ask));
     assert_eq!(loaded.config.max_turns, Some(5));
+    let machine = Machine::new().user("lint_fix = true\nisolate = false\n");
+    let machine = machine.admin("lint_fix = false\nisolate = true\n");
+    let config = machine.load(&[], ProjectTrust::Nothing).unwrap().config;
+    assert_eq!((config.lint_fix, config.isolate), (Some(false), Some(true)));
 }
 
 #[test]
