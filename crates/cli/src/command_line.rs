@@ -11,7 +11,7 @@ use journeyman_terminal::{Paint, stderr_paint};
 use journeyman_tui::is_at_terminal;
 use serde_json::json;
 
-use crate::args::{Cli, command_with_grouped_help, define_command};
+use crate::args::{Cli, Command, command_with_grouped_help, define_command};
 use crate::output::{format_error, print_json_line};
 
 /// The exit code of a wrong command line.
@@ -95,13 +95,31 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
         }
         _ => Err(error),
     });
-    matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
+    let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
         if let Some(unquoted) = unquoted_sentence_error(&error, &typed) {
             return CommandError::Host(unquoted);
         }
         let advice = suggest_quotes(&error, &typed);
         CommandError::CommandLine { error: Box::new(error), advice }
-    })
+    })?;
+    match command_as_task(&parsed).filter(|_| arguments.len() > typed.len()) {
+        Some(error) => Err(CommandError::Host(error)),
+        None => Ok(parsed),
+    }
+}
+
+/// Returns the error of a command that stands behind its flags, as in `jm -C DIR undo`: it would be
+/// a task for the model.
+fn command_as_task(parsed: &Cli) -> Option<HostError> {
+    let task = match &parsed.command {
+        Command::Chat(args) => args.message.as_deref(),
+        Command::Run(args) => args.task.as_deref(),
+        _ => None,
+    };
+    let command = task.filter(|word| is_command(word))?;
+    Some(HostError::usage(format_args!(
+        "a command comes before its flags: jm {command} …; a task of this one word is given as: jm run {command}"
+    )))
 }
 
 /// Returns the index of the command, after the program's name and global flags.
@@ -171,9 +189,12 @@ fn unquoted_sentence_error(error: &clap::Error, arguments: &[OsString]) -> Optio
     )))
 }
 
-/// Returns advice for a task in place of a command.
+/// Returns advice for a task in place of a command, and for a command behind its flags.
 fn suggest_quotes(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     let first = arguments.get(1)?.to_str()?;
+    if let Some(command) = find_command_behind_flags(arguments) {
+        return Some(format!("a command comes before its flags: jm {command} …"));
+    }
     match error.kind() {
         ErrorKind::InvalidSubcommand
             if error.get(ContextKind::SuggestedSubcommand).is_none()
@@ -190,6 +211,16 @@ fn suggest_quotes(error: &clap::Error, arguments: &[OsString]) -> Option<String>
         }
         _ => None,
     }
+}
+
+/// Returns the command of a command line that begins with flags. A word next to a flag may be its
+/// value.
+fn find_command_behind_flags(arguments: &[OsString]) -> Option<&str> {
+    let at = command_index(arguments);
+    arguments.get(at).filter(|first| is_command_flag(first))?;
+    let words = arguments.iter().skip(at).map_while(|word| word.to_str());
+    let mut pairs = words.clone().zip(words.skip(1));
+    pairs.find(|(before, word)| !before.starts_with('-') && is_command(word)).map(|(_, command)| command)
 }
 
 fn is_command(word: &str) -> bool {

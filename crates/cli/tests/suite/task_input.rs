@@ -165,6 +165,30 @@ fn a_task_without_quotes_is_told_how_to_quote_it() {
 }
 
 #[test]
+fn a_command_behind_its_flags_is_no_task() {
+    let house = House::with_greeter();
+    let server = Server::chat([say("Done.")]);
+    let place = house.project().display().to_string();
+    let url = server.url();
+    let model = ["--wire", "chat", "--model", "m", "--base-url", &url];
+    for (words, advice) in [
+        (&["-C", &place, "undo"][..], "a command comes before its flags: jm undo …"),
+        (&["-C", &place, "run", "be polite"], "tip: a command comes before its flags: jm run …"),
+        (&["--color", "never", "-C", &place, "sessions"], "a command comes before its flags: jm sessions …"),
+    ] {
+        let jm = house.jm(&[words, &model].concat()).env("JM_API_KEY", "x");
+        jm.input("a pipe").run().expect(2).says(&[advice]);
+    }
+    assert!(server.seen().is_empty(), "the model was asked");
+    house
+        .jm(&["-C", &place, "undo"])
+        .run()
+        .expect(2)
+        .says(&["tip: a command comes before its flags: jm undo …"]);
+    server.run(&house, &["undo"]).run().expect(4);
+}
+
+#[test]
 fn a_usage_error_is_an_object_where_json_is_asked_for() {
     let house = House::with_greeter();
     for arguments in [
