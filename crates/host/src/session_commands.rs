@@ -63,6 +63,11 @@ pub async fn create_snapshot(
     word: &str,
     name: &str,
 ) -> Result<(SessionId, Seq), HostError> {
+    if name.parse::<u64>().is_ok() {
+        return Err(HostError::usage(format_args!(
+            "`{name}` can't name a snapshot: `jm fork --at {name}` begins at the entry of that number"
+        )));
+    }
     let session = find_session(state, environment, word).await?.id;
     let claim = SessionClaim::take(state, &session, "snapshot").await?;
     let named = snapshot(&*state.store, &session, name, &journeyman_agent::Clock::new(now)).await;
