@@ -6,10 +6,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use journeyman_edit::{AllowedDifferences, ApplyOptions, ChangeKind, EditPlan, FileChange, Format};
 use journeyman_host::HostError;
-use journeyman_host::apply::{PlacedReply, describe_placement, path_in_project, plan_to_json, read_reply};
+use journeyman_host::apply::{PlacedReply, describe_placement, plan_to_json, read_reply};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::root::project_root;
+use journeyman_host::root::{path_in_project, project_root};
 use journeyman_terminal::{Paint, stderr_paint, stdout_paint};
 use journeyman_workspace::unified_diff;
 
@@ -68,8 +68,13 @@ pub(crate) struct ApplyArgs {
 }
 
 pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, HostError> {
-    let root = project_root(environment, args.project.directory.as_deref())?;
-    let path = args.path.as_deref().map(|given| path_in_project(given, &root)).transpose()?;
+    let directory = args.project.directory.as_deref();
+    let root = project_root(environment, directory)?;
+    let in_project = |name: &str| {
+        path_in_project(environment, directory, &root, name)
+            .map_err(|error| HostError::usage(format_args!("--path {name}: {error}")))
+    };
+    let path = args.path.as_deref().map(in_project).transpose()?;
     let reply = read_stdin_reply()?;
     let dirs = open_state(environment)?;
     let workspace = dirs.open_workspace(&root)?;

@@ -50,12 +50,14 @@ pub(crate) async fn run_memory_command(
     args: &MemoryArgs,
 ) -> Result<u8, HostError> {
     let state = open_state(environment)?;
-    let notes = NoteList::open(environment, &state, args.answer.project.directory.as_deref())?;
+    let directory = args.answer.project.directory.as_deref();
+    let notes = NoteList::open(environment, &state, directory)?;
     match &args.command {
         None if args.answer.json => outln!("{}", notes.to_json()?),
         None => print_notes(&notes)?,
         Some(MemoryCommand::Add { text, at, all }) => {
-            let anchor = at.as_deref().map(|at| parse_anchor(&notes.workspace, at)).transpose()?;
+            let parse = |at| parse_anchor(environment, directory, &notes.workspace, at);
+            let anchor = at.as_deref().map(parse).transpose()?;
             let id = notes.note_file(*all).add(text, anchor, true)?;
             outln!("kept as note {id}");
         }

@@ -1,10 +1,8 @@
 //! Applying the edits of a model's reply to the files of a project.
 
 use std::io::Read;
-use std::path::Path;
 
 use journeyman_edit::{ApplyOptions, ChangeKind, EditFailure, EditPlan, FileChange, plan};
-use journeyman_protocol::RelPath;
 use journeyman_tools::ProjectFiles;
 use journeyman_workspace::{ChangeSet, Workspace};
 use serde_json::{Value, json};
@@ -70,17 +68,6 @@ impl<'a> PlacedReply<'a> {
             (false, false) => 3,
         }
     }
-}
-
-/// Returns a path that a user gave, from the project's root.
-///
-/// # Errors
-/// [`HostError::Usage`] where it leads out of the project.
-pub fn path_in_project(given: &str, root: &Path) -> Result<RelPath, HostError> {
-    let inside = Path::new(given).strip_prefix(root).ok().and_then(|path| path.to_str());
-    RelPath::parse(inside.unwrap_or(given)).map_err(|error| {
-        HostError::usage(format_args!("--path {given}: {error}; give it from the project's root"))
-    })
 }
 
 /// Refuses changes to files that programs outside of the sandbox run or obey.

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::config::Environment;
 use crate::durable_file::{lock_directory, replace_file};
-use crate::root::project_root;
+use crate::root::{path_in_project, project_root};
 use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
 
@@ -289,15 +289,21 @@ impl NoteList {
     }
 }
 
-/// Returns an anchor on the lines that a user names as `FILE:FIRST-LAST`.
+/// Returns an anchor on the lines that a user names as `FILE:FIRST-LAST`. Names beside `directory`
+/// are from the project's root.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a place that isn't there.
-pub fn parse_anchor(workspace: &Workspace, place: &str) -> Result<NoteAnchor, HostError> {
+pub fn parse_anchor(
+    environment: &Environment,
+    directory: Option<&Path>,
+    workspace: &Workspace,
+    place: &str,
+) -> Result<NoteAnchor, HostError> {
     let parse = || {
         let (name, lines) = place.rsplit_once(':')?;
         let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
-        let path = RelPath::parse(name).ok()?;
+        let path = path_in_project(environment, directory, workspace.root(), name).ok()?;
         let text = read_project_file(workspace, &path)?;
         NoteAnchor::new(path, &text, first.parse().ok()?, last.parse().ok()?)
     };

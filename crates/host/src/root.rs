@@ -1,7 +1,10 @@
 //! The root of the project that a command works on.
 
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+use journeyman_protocol::{InvalidPath, RelPath};
 
 use crate::HostError;
 use crate::config::Environment;
@@ -64,6 +67,40 @@ pub fn find_root(environment: &Environment, given: Option<&Path>) -> Result<Path
         None => enclosing_repository(environment, &root).unwrap_or(root),
         Some(_) => root,
     })
+}
+
+/// Returns the path in the project at `root` of a file that a user names: from the current directory,
+/// or from the root where only that has it. Names beside `given`, the directory of -C, are from the
+/// root.
+///
+/// # Errors
+/// [`InvalidPath`] where the name leads out of the project.
+pub fn path_in_project(
+    environment: &Environment,
+    given: Option<&Path>,
+    root: &Path,
+    name: &str,
+) -> Result<RelPath, InvalidPath> {
+    let name = Path::new(name);
+    let from_root = RelPath::parse(name.strip_prefix(root).unwrap_or(name).as_os_str().as_bytes());
+    let cwd = std::fs::canonicalize(&environment.cwd).ok().filter(|_| given.is_none() && name.is_relative());
+    let Some(below) = cwd.as_deref().and_then(|cwd| cwd.strip_prefix(root).ok()) else { return from_root };
+    match from_root {
+        Ok(path) if !environment.cwd.join(name).exists() && root.join(path.as_path()).exists() => Ok(path),
+        _ => RelPath::parse(join_names(below, name).as_os_str().as_bytes()),
+    }
+}
+
+/// Joins two relative paths, where `..` takes the name before it away.
+fn join_names(below: &Path, name: &Path) -> PathBuf {
+    let mut joined = below.to_owned();
+    for component in name.components() {
+        match component {
+            Component::ParentDir if joined.file_name().is_some() => drop(joined.pop()),
+            component => joined.push(component),
+        }
+    }
+    joined
 }
 
 /// Describes a root that isn't the current directory, because that lies in a repository.

@@ -30,6 +30,51 @@ fn below_a_repositorys_root_the_repository_is_the_project() {
 }
 
 #[test]
+fn a_file_is_named_from_the_current_directory() {
+    if !needs(&["git"]) {
+        return;
+    }
+    let house = House::with_repository();
+    let root = house.project().display().to_string();
+    let below = house.project().join("pkg");
+    house.write("notes.md", "# Of all\n\none\n");
+    house.write("only.md", "# Alone\n\none\n");
+    house.write("pkg/notes.md", "# Of the package\n\none\n");
+    for (arguments, wanted) in [
+        (&["symbols", "notes.md"][..], "Of the package"),
+        (&["symbols", "./notes.md"], "Of the package"),
+        (&["symbols", "../notes.md"], "Of all"),
+        (&["symbols", "pkg/notes.md"], "Of the package"),
+        (&["symbols", "only.md"], "Alone"),
+        (&["symbols", "-C", &root, "notes.md"], "Of all"),
+    ] {
+        house.jm(arguments).dir(&below).run().expect(0).prints(&[wanted]);
+    }
+    for at in ["notes.md:1-2", "../notes.md:1", "only.md:1"] {
+        house.jm(&["memory", "add", at, "--at", at]).dir(&below).run().expect(0);
+    }
+    let ran = house.jm(&["memory"]).run().expect(0);
+    ran.prints(&["  pkg/notes.md:1-2\n", "  notes.md:1-1\n", "  only.md:1-1\n"]);
+
+    let edit = "<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE\n";
+    for (path, changed) in [("notes.md", "pkg/notes.md"), ("../notes.md", "notes.md"), ("only.md", "only.md")]
+    {
+        house.jm(&["apply", "--path", path]).dir(&below).input(edit).run().expect(0);
+        assert!(house.read(changed).contains("two"), "{path}");
+    }
+    let new = "<<<<<<< SEARCH\n=======\nnew\n>>>>>>> REPLACE\n";
+    house.jm(&["apply", "--path", "new.txt"]).dir(&below).input(new).run().expect(0);
+    house
+        .jm(&["apply", "--path", "../../up"])
+        .dir(&below)
+        .input(new)
+        .run()
+        .expect(2)
+        .says(&["--path ../../up"]);
+    assert_eq!(house.read("pkg/new.txt"), "new\n");
+}
+
+#[test]
 fn the_file_systems_root_and_the_home_directory_are_no_projects() {
     let house = House::with_greeter();
     let home = house.at("home");

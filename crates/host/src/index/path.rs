@@ -12,6 +12,8 @@ use crate::root::project_root;
 pub(super) struct PathResolver {
     root: PathBuf,
     cwd: PathBuf,
+    /// True where -C names the project's directory.
+    is_given: bool,
 }
 
 impl PathResolver {
@@ -20,7 +22,8 @@ impl PathResolver {
     /// # Errors
     /// [`HostError::Usage`] where the project's directory doesn't exist.
     pub(super) fn new(environment: &Environment, directory: Option<&Path>) -> Result<Self, HostError> {
-        Ok(Self { root: project_root(environment, directory)?, cwd: environment.cwd.clone() })
+        let root = project_root(environment, directory)?;
+        Ok(Self { root, cwd: environment.cwd.clone(), is_given: directory.is_some() })
     }
 
     /// Returns the root of the project.
@@ -28,8 +31,8 @@ impl PathResolver {
         &self.root
     }
 
-    /// Returns the number of a file that is named from the project's root, from the current
-    /// directory, or absolutely. `find` returns the number of a path in the project, and `similar`
+    /// Returns the number of a file that is named from the current directory, from the project's
+    /// root, or absolutely; from the root first where -C names that. `find` returns the number of a path in the project, and `similar`
     /// returns paths that may be meant instead.
     ///
     /// # Errors
@@ -40,12 +43,12 @@ impl PathResolver {
         find: &dyn Fn(&str) -> Option<u32>,
         similar: &dyn Fn(&str) -> Vec<String>,
     ) -> Result<u32, HostError> {
-        // With -C, names are told from the project's directory.
         let plain = path.trim_start_matches("./");
         let whole = self.cwd.join(path);
         let whole = std::fs::canonicalize(&whole).unwrap_or(whole);
         let inside = whole.strip_prefix(&self.root).ok().and_then(|inside| inside.to_str());
-        if let Some(file) = find(plain).or_else(|| find(inside?)) {
+        let names = if self.is_given { [Some(plain), inside] } else { [inside, Some(plain)] };
+        if let Some(file) = names.into_iter().flatten().find_map(find) {
             return Ok(file);
         }
         let shown = clean_output(path.as_bytes());
