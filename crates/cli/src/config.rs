@@ -5,8 +5,10 @@ use std::path::Path;
 use journeyman_host::config::{
     Environment, KEYS, ProjectTrust, config_files, format_key, format_value, load_config,
 };
+use journeyman_host::format::printable;
 use journeyman_host::root::project_root;
 use journeyman_host::{ADMIN_CONFIG, HostError, configured_model_limits};
+use journeyman_policy::secrets::Redactor;
 use journeyman_terminal::stdout_paint;
 
 use crate::args::ConfigArgs;
@@ -38,9 +40,12 @@ pub(crate) fn print_config(environment: &Environment, args: &ConfigArgs) -> Resu
     if loaded.settings.is_empty() {
         outln!("# nothing is set: every value is built-in. `jm config --keys` lists what can be set.");
     }
+    let redactor = Redactor::default();
     for (key, setting) in &loaded.settings {
         let source = paint.dim(&format!("# {}", setting.source));
-        outln!("{} = {}  {source}", format_key(key), format_value(key, setting));
+        // A project's values are somebody else's, and addresses may have passwords in them.
+        let value = printable(&format_value(key, setting));
+        outln!("{} = {}  {source}", format_key(key), redactor.redact(&value));
     }
     Ok(0)
 }

@@ -215,7 +215,7 @@ fn push_block(block: &Block, out: &mut String) {
         Block::Thinking { .. } => {}
         Block::Image(image) => push_paragraph(out, &format!("*(an image, {})*", image.media_type)),
         Block::ToolUse(call) => {
-            push_paragraph(out, &format!("**{}**", call.name));
+            push_paragraph(out, &format!("**{}**", one_line(&call.name)));
             push_paragraph(out, &format_code_block("json", &format!("{:#}", call.input)));
         }
         Block::ToolResult { content, is_error, .. } => {

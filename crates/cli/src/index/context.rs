@@ -6,6 +6,7 @@ use clap::Args;
 use journeyman_agent::Approver;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::index::{ContextPlan, PlannedTask};
 use journeyman_protocol::{ContextShare, Tokens, group_digits};
 use journeyman_tui::line_prompts::is_attended;
@@ -49,7 +50,7 @@ pub(crate) fn show_context(environment: &Environment, args: &ContextArgs) -> Res
     if args.answer.json {
         outln!("{}", serde_json::json!(plan.into_answer()));
     } else if args.text {
-        outln!("{}", plan.message);
+        outln!("{}", printable(&plan.message));
     } else {
         print_plan(&plan, args.all);
     }

@@ -49,6 +49,7 @@ fn config_prints_each_value_with_its_source() {
     house.configure(
         "model = \"ollama/llama\"\nmax_turns = 50\ntimeout = \"10m\"\ntemperature = 0.5\n\
          [providers.mine]\nbase_url = \"http://h\"\nheaders = { x-token = \"planted-header\" }\n\
+         proxy = \"http://me:planted-word@proxy\"\n\
          [providers.mine.models.\"a.b\"]\ninput = 1\n\
          [providers.ollama.models.llama]\nwindow = 24000\ntokenizer = \"cl100k\"\n",
     );
@@ -72,7 +73,7 @@ fn config_prints_each_value_with_its_source() {
     ] {
         assert!(ran.stdout.lines().any(|its| its == line), "`{line}` is not in\n{}", ran.stdout);
     }
-    assert!(!ran.stdout.contains("planted-header"));
+    assert!(!ran.stdout.contains("planted-header") && !ran.stdout.contains("planted-word"), "{}", ran.stdout);
     assert!(!house.at("state").exists(), "looking creates nothing");
 }
 

@@ -58,6 +58,8 @@ fn without_a_terminal_there_is_no_escape_sequence_anywhere() {
         &["run", "--help"],
         &["run", "--model", "nobody/x", "t"],
         &["run", "--no-such-flag"],
+        &["export", "last", "--format", "markdown"],
+        &["context", "--text", "what is in hostile.txt?"],
         &["undo"],
         &["show", HOSTILE],
     ];
@@ -66,9 +68,11 @@ fn without_a_terminal_there_is_no_escape_sequence_anywhere() {
     let foreign = House::new();
     foreign.write(".journeyman/config.toml", "\"\\u001b[2J\\u0007\\u202e\" = 1\n");
     all.push(foreign.jm(&["config"]).run().expect(2));
+    foreign.write(".journeyman/config.toml", "instructions = \"\\u009b31m\\u202e\"\n");
+    all.push(foreign.jm(&["config"]).run().expect(0));
     for ran in all {
         for text in [&ran.stdout, &ran.stderr] {
-            let found = text.find(['\u{1b}', '\u{7}', '\u{202e}', '\r']);
+            let found = text.find(['\u{1b}', '\u{9b}', '\u{7}', '\u{202e}', '\r']);
             assert_eq!(found, None, "{}", text.escape_debug());
         }
         assert!(!ran.stderr.contains("panicked"), "{}", ran.stderr);
