@@ -12,7 +12,7 @@ use journeyman_protocol::{
 use serde_json::{Map, Value, json};
 
 use crate::format::{format_seconds, printable};
-use crate::session_evidence::{ProofState, SessionEvidence, describe_tests, short_hash};
+use crate::session_evidence::{ProofState, SessionEvidence, TaskEvidence, describe_tests, short_hash};
 use crate::{Context as _, HostError};
 
 /// Maximum number of changed files that are listed.
@@ -40,7 +40,7 @@ pub fn to_markdown(ledger: &SessionEvidence) -> Result<String, HostError> {
         let _infallible = writeln!(out, "{}.\n", capitalize(&proof));
     }
     push_changes(&mut out, report);
-    push_checks(&mut out, ledger, report);
+    push_checks(&mut out, ledger, task, report);
     push_findings(&mut out, &report.findings);
     push_evidence_gaps(&mut out, ledger, report);
     if let Some(undo) = &report.undo {
@@ -105,9 +105,7 @@ pub fn to_sarif(ledger: &SessionEvidence) -> Result<Value, HostError> {
     }))
 }
 
-fn last_ended_task(
-    ledger: &SessionEvidence,
-) -> Result<(&crate::session_evidence::TaskEvidence, &RunReport), HostError> {
+fn last_ended_task(ledger: &SessionEvidence) -> Result<(&TaskEvidence, &RunReport), HostError> {
     ledger.last_report().ok_or_else(|| {
         HostError::usage(format_args!(
             "no task of session {} has ended; jm resume goes on with it",
@@ -138,7 +136,7 @@ fn push_changes(out: &mut String, report: &RunReport) {
     out.push('\n');
 }
 
-fn push_checks(out: &mut String, ledger: &SessionEvidence, report: &RunReport) {
+fn push_checks(out: &mut String, ledger: &SessionEvidence, task: &TaskEvidence, report: &RunReport) {
     out.push_str("## Checks\n\n");
     if report.evidence.is_empty() {
         out.push_str("No check ran.\n\n");
@@ -151,9 +149,11 @@ fn push_checks(out: &mut String, ledger: &SessionEvidence, report: &RunReport) {
             CheckOutcome::Failed { reason, .. } => format!("**failed** ({})", escape_markdown(reason)),
             CheckOutcome::NotRun { reason } => format!("not run ({})", escape_markdown(reason)),
         };
-        let mut name = format_code(&one.command);
+        // A bar would end the cell, even within code.
+        let code = |text: &str| format_code(text).replace('|', "\\|");
+        let mut name = code(&one.command);
         if let Some(directory) = &one.directory {
-            let _infallible = write!(name, " in {}", format_code(&directory.to_string()));
+            let _infallible = write!(name, " in {}", code(&directory.to_string()));
         }
         if one.original_tests {
             name.push_str(" with the original tests");
@@ -166,7 +166,7 @@ fn push_checks(out: &mut String, ledger: &SessionEvidence, report: &RunReport) {
         let _infallible =
             writeln!(out, "| {name} | {result} | {tests} | {} | {tree} |", format_seconds(one.duration_ms));
     }
-    let rounds = ledger.tasks.last().map_or(0, |task| task.rounds.len());
+    let rounds = task.rounds.len();
     if rounds > 1 {
         let _infallible =
             writeln!(out, "\nThe last of {rounds} rounds; `jm show {} --evidence` has all.", ledger.session);
@@ -318,9 +318,9 @@ fn escape_markdown(text: &str) -> String {
     out
 }
 
-/// Formats a command or path as inline code for a table cell.
+/// Formats a command or path as inline code.
 fn format_code(text: &str) -> String {
-    format!("`{}`", printable(text).replace(['\n', '\t'], " ").replace('`', "'").replace('|', "\\|"))
+    format!("`{}`", printable(text).replace(['\n', '\t'], " ").replace('`', "'"))
 }
 
 fn capitalize(text: &str) -> String {

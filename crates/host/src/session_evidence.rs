@@ -152,7 +152,8 @@ impl SessionEvidence {
                 last.is_final = true;
             }
         }
-        let report = tasks.last().and_then(|task| task.report.as_deref());
+        // A task that runs or was cut off has proved nothing yet.
+        let report = tasks.iter().rev().find_map(|task| task.report.as_deref());
         let proof = report.map_or(ProofState::None, |report| {
             ProofState::compare_to_project(report, state, Path::new(&session.root))
         });

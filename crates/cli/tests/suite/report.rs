@@ -1,8 +1,9 @@
 //! `jm show --evidence` and `jm report`.
 
+use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{House, Server, call, needs_sandbox, polite_edit, say};
+use crate::support::{House, Server, Step, call, needs_sandbox, polite_edit, say};
 
 /// A run that a check of the user's verifies.
 fn verified_run(house: &House) {
@@ -33,6 +34,23 @@ fn evidence_names_the_tree_and_says_if_it_has_changed() {
     house.jm(&["sessions"]).run().expect(0).prints(&["(the files have changed since)"]);
     house.jm(&["show", "--evidence"]).run().expect(0).prints(&["verified, but the tree has changed since"]);
     house.jm(&["show"]).run().expect(0).prints(&["verified, but the tree has changed since"]);
+}
+
+#[test]
+fn the_proof_holds_while_the_next_task_is_cut_off() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::with_greeter();
+    verified_run(&house);
+    let server = Server::chat([Step::Stall]);
+    let running = server.command(&house, &["resume"], &["--last", "look around"]).start();
+    server.wait_for(1);
+    running.signal(Signal::KILL);
+    running.gone();
+    let wanted = ["erified, and the files are as they were then"];
+    house.jm(&["show", "--evidence"]).run().expect(0).prints(&wanted);
+    house.jm(&["report"]).run().expect(0).prints(&wanted);
 }
 
 #[test]

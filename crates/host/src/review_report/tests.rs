@@ -3,7 +3,7 @@ use journeyman_protocol::{
 };
 
 use super::*;
-use crate::session_evidence::TaskEvidence;
+use crate::session_evidence::EvidenceRound;
 
 fn path(name: &str) -> RelPath {
     RelPath::parse(name).unwrap()
@@ -26,7 +26,7 @@ fn ledger() -> SessionEvidence {
             diagnostics: vec![diagnostic, Diagnostic::new(Severity::Warning, "no place")],
             ..Evidence::new(CheckKind::Test, "cargo test", failed)
         },
-        Evidence::new(CheckKind::Lint, "cargo clippy", not_run),
+        Evidence::new(CheckKind::Lint, "cargo clippy | tee log", not_run),
     ];
     let finding = HonestyFinding {
         kind: HonestyKind::TestSkipped,
@@ -67,7 +67,8 @@ fn markdown_has_the_change_the_evidence_and_what_is_missing() {
         "| `cargo test` | **failed** (exit code 1) | 3 passed, 1 failed, 2 skipped |",
         "- `src/a b.rs:7` `adds`: 1 != 2 \\<script\\>\n".replace("1 != 2", "1 \\!= 2").as_str(),
         "## Places where tests or checks say less\n",
-        "- `cargo clippy` did not run: no clippy\n",
+        "| `cargo clippy \\| tee log` | not run (no clippy) |",
+        "- `cargo clippy | tee log` did not run: no clippy\n",
         "- `cargo test` skipped 2 of its tests\n",
         "`jm undo 1` takes the change back.",
     ] {
@@ -103,6 +104,15 @@ fn sarif_has_the_structure_of_the_standard() {
     assert_eq!(first["region"], json!({ "startLine": 7, "startColumn": 3 }));
     let ids: Vec<&str> = rules.iter().map(|rule| rule["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["adds", "tests", "test-skipped"]);
+}
+
+#[test]
+fn the_rounds_are_those_of_the_reported_task() {
+    let mut ledger = ledger();
+    ledger.tasks[0].rounds = vec![EvidenceRound::default(), EvidenceRound::default()];
+    ledger.tasks.push(TaskEvidence { rounds: vec![EvidenceRound::default(); 3], ..TaskEvidence::default() });
+    let text = to_markdown(&ledger).unwrap();
+    assert!(text.contains("The last of 2 rounds;"), "{text}");
 }
 
 #[test]
