@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use journeyman_agent::isolation as copies;
 use journeyman_agent::{
     AgentError, CutOffPolicy, SESSION_STATUS_IMPORTED, SessionHandle, State, Subscription, candidates,
     mark_import_end,
@@ -250,9 +251,15 @@ pub async fn compact_session(
         resumption.check_idle()?;
         let delivery = &DeliveryOptions::default();
         let options = ReopenOptions { run, delivery, land: false, cut_off: CutOffPolicy::Close, command };
-        let (_template, session) = resumption.open(environment, state, &options, prompts, warn).await?;
+        let has_copy = resumption.has_copy;
+        let (template, session) = resumption.open(environment, state, &options, prompts, warn).await?;
         let shortened = session.compact().await;
         session.close().await;
+        if !has_copy && template.delivery.work_location() == WorkLocation::Copy {
+            // Nothing was to be done in it, and the session would be listed as one with kept work.
+            let context = template.project.land_context(template.settings.checks.clone());
+            copies::discard_copy(&context, &summary.id).await?;
+        }
         Ok(shortened?)
     })
     .await

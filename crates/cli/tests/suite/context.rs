@@ -207,6 +207,22 @@ fn a_conversation_is_shortened_shown_and_made_whole_again() {
 }
 
 #[test]
+fn a_conversation_that_is_shortened_leaves_no_copy() {
+    let house = House::with_greeter();
+    let long = "word ".repeat(3_000);
+    let server = Server::chat([say(&long), say("Second."), say("A summary."), say("Last."), say("Last.")]);
+    server.run(&house, &["--isolate", "first task"]).run().expect(4);
+    let model = |arguments: &[&str]| house.jm(arguments).env("JM_API_KEY", KEY);
+    model(&["resume", "--last", "go on"]).run().expect(4);
+    model(&["compact"]).run().expect(0);
+    assert_eq!(house.sessions()[0]["copy"], serde_json::Value::Null);
+    house.jm(&["land"]).run().expect(2).says(&["no session's work is kept"]);
+    // It goes on in a copy.
+    let report = model(&["resume", "--last", "and on", "--json"]).run().expect(4).report();
+    assert!(report.copy.is_some(), "{report:?}");
+}
+
+#[test]
 fn an_undone_compaction_tells_of_earlier_ones_that_still_hold() {
     let house = House::with_greeter();
     // Nothing in them repeats: that would end the run.
