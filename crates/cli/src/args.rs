@@ -593,6 +593,9 @@ pub(crate) struct CompactArgs {
     pub(crate) directory: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    /// Let the project's own configuration run code and send data, this once
+    #[arg(long)]
+    pub(crate) trust_project: bool,
 }
 
 #[derive(Debug, Args)]

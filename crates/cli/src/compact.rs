@@ -12,14 +12,15 @@ use crate::runtime::open_state;
 
 pub(crate) async fn compact(environment: &Environment, args: Box<CompactArgs>) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let directory = args.directory.as_deref();
-    let summary = find_resumable(&dirs, environment, &args.session, directory).await?;
-    if args.undo {
+    let CompactArgs { session, undo, directory, model, trust_project } = *args;
+    let directory = directory.as_deref();
+    let summary = find_resumable(&dirs, environment, &session, directory).await?;
+    if undo {
         let undone = undo_session_compaction(&dirs, &summary.id).await?;
         outln!("{}", describe_undone_compaction(&undone, &summary.id));
         return Ok(0);
     }
-    let options = RunOptions { model: args.model, ..RunOptions::default() };
+    let options = RunOptions { model, trust_project, ..RunOptions::default() };
     let (run, prompts) = (options.to_options(), terminal_confirmations(&options));
     let shortened = compact_session(environment, &dirs, &summary, directory, &run, prompts, print_warnings);
     let (before, after) = shortened.await?;

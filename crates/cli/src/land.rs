@@ -115,10 +115,9 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
             return Ok(1);
         }
     }
-    let prompts = TerminalPrompts::if_attended();
     for work in all {
         let session = &work.session;
-        match discard_work(environment, &dirs, &work, prompts).await? {
+        match discard_work(environment, &dirs, &work).await? {
             DiscardResult::Orphan => outln!("discarded the copy of {session}, a session that is gone"),
             DiscardResult::Files(files) => {
                 outln!("discarded {} of session {session}", format_count(files, "changed file"));

@@ -235,9 +235,9 @@ pub async fn discard_work(
     environment: &Environment,
     state: &StateDirs,
     work: &KeptWork,
-    prompts: Option<&dyn Confirmations>,
 ) -> Result<DiscardResult, HostError> {
-    let context = open_land_context(environment, state, work, false, "discard", prompts).await?;
+    // Nothing is run, so nothing of the project's configuration needs trust.
+    let context = open_land_context(environment, state, work, true, "discard", None).await?;
     match copies::discard_copy(&context, &work.session).await {
         Err(AgentError::Store(StoreError::UnknownSession { .. })) => {
             let workspace = state.open_workspace(&find_root(environment, Some(&work.root))?)?;

@@ -214,11 +214,13 @@ fn a_conversation_that_is_shortened_leaves_no_copy() {
     server.run(&house, &["--isolate", "first task"]).run().expect(4);
     let model = |arguments: &[&str]| house.jm(arguments).env("JM_API_KEY", KEY);
     model(&["resume", "--last", "go on"]).run().expect(4);
-    model(&["compact"]).run().expect(0);
+    house.write(".journeyman/config.toml", "checks = [\"true\"]\n");
+    model(&["compact"]).run().expect(2).says(&["--trust-project"]);
+    model(&["compact", "--trust-project"]).run().expect(0);
     assert_eq!(house.sessions()[0]["copy"], serde_json::Value::Null);
     house.jm(&["land"]).run().expect(2).says(&["no session's work is kept"]);
     // It goes on in a copy.
-    let report = model(&["resume", "--last", "and on", "--json"]).run().expect(4).report();
+    let report = model(&["resume", "--last", "and on", "--json", "--trust-project"]).run().expect(4).report();
     assert!(report.copy.is_some(), "{report:?}");
 }
 

@@ -574,3 +574,13 @@ fn what_a_command_plants_in_a_copy_does_not_land_and_is_called_the_commands() {
     assert_eq!(rude(&house), "echo polite\n");
     assert!(!house.project().join(".envrc").exists() && !house.project().join("hidden").exists());
 }
+
+#[test]
+fn work_is_dropped_whatever_the_project_configures() {
+    let house = House::with_greeter();
+    let session = kept(&house);
+    house.write(".journeyman/config.toml", "checks = [\"sh -n greet.sh\"]\n");
+    house.jm(&["land", &session]).run().expect(2).says(&["--trust-project"]);
+    house.jm(&["discard", &session, "--yes"]).run().expect(0).prints(&["discarded 1 changed file"]);
+    assert_eq!(house.sessions()[0]["copy"], Value::Null);
+}

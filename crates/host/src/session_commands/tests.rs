@@ -200,7 +200,7 @@ impl Bench {
     }
 
     async fn discard(&self, work: &KeptWork) -> Result<DiscardResult, HostError> {
-        discard_work(&self.environment, &self.state, work, None).await
+        discard_work(&self.environment, &self.state, work).await
     }
 }
 
