@@ -8,7 +8,7 @@ use journeyman_protocol::{Plan, RunOutcome, SessionId};
 
 use crate::config::Environment;
 use crate::root::find_root;
-use crate::sessions::{SessionClaim, find_session, list_newest};
+use crate::sessions::{SessionClaim, find_session_of, list_newest};
 use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
 
@@ -41,7 +41,7 @@ pub async fn find_plan(
     word: Option<&str>,
 ) -> Result<FoundPlan, HostError> {
     if let Some(word) = word {
-        let session = find_session(state, environment, word).await?.id;
+        let session = find_session_of(state, environment, directory, word).await?.id;
         let plan = load_plan(state, &session).await?;
         let plan = plan.ok_or_else(|| {
             HostError::usage(format_args!("session {session} has no plan; `jm plan \"TASK\"` makes one"))

@@ -14,14 +14,13 @@ use journeyman_store::{SessionSummary, Store as _};
 use crate::config::Environment;
 use crate::delivery::{Delivery, DeliveryOptions, WorkLocation};
 use crate::format::{outcome_name, printable};
-use crate::root::{find_root, project_root};
-use crate::sessions::{SessionClaim, find_newest_session, find_session};
+use crate::root::project_root;
+use crate::sessions::{SessionClaim, find_session_of};
 use crate::settings::{EarlierRun, ResolvedSettings, RunOptions};
 use crate::state::{StateDirs, now};
 use crate::{Confirmations, Context as _, HostError, PreparedRun, SessionTemplate, Surface};
 
-/// Finds the session that `word` names; `last` is the newest session of `directory` or of the
-/// current directory. For `last`, a run with candidates is returned instead of its newest
+/// Finds the session that `word` names in `directory` or the current one. For `last`, a run with candidates is returned instead of its newest
 /// candidate.
 ///
 /// # Errors
@@ -32,13 +31,10 @@ pub async fn find_resumable(
     word: &str,
     directory: Option<&Path>,
 ) -> Result<SessionSummary, HostError> {
+    let found = find_session_of(state, environment, directory, word).await?;
     if word != "last" {
-        return find_session(state, environment, word).await;
+        return Ok(found);
     }
-    let found = match directory {
-        Some(_) => find_newest_session(state, &find_root(environment, directory)?).await?,
-        None => find_session(state, environment, word).await?,
-    };
     let Some(run) = candidates::find_candidate_run(&*state.store, &found.id).await? else { return Ok(found) };
     let parent = state.store.find_sessions(run.parent.as_str()).await.context("the session log")?;
     Ok(parent.into_iter().find(|session| session.id == run.parent).unwrap_or(found))

@@ -162,8 +162,7 @@ pub fn describe_session(session: &SessionSummary) -> String {
     format!("session {} (\"{}\", {age})", session.id, preview(&session.title))
 }
 
-/// Finds the one session that `word` names: by the beginning of its id, by its number in the list
-/// of the current directory (1 is the newest), or as `last`, the newest.
+/// Finds the one session that `word` names in the current directory, as [`find_session_of`] does.
 ///
 /// # Errors
 /// [`HostError::Usage`] where no session or several sessions match.
@@ -172,14 +171,28 @@ pub async fn find_session(
     environment: &Environment,
     word: &str,
 ) -> Result<SessionSummary, HostError> {
+    find_session_of(state, environment, None, word).await
+}
+
+/// Finds the one session that `word` names: by the beginning of its id, by its number in the list
+/// of `directory` or of the current one (1 is the newest), or as `last`, the newest.
+///
+/// # Errors
+/// [`HostError::Usage`] where no session or several sessions match.
+pub async fn find_session_of(
+    state: &StateDirs,
+    environment: &Environment,
+    directory: Option<&Path>,
+    word: &str,
+) -> Result<SessionSummary, HostError> {
     // A query would create an empty log, and then no command could tell any more that the log is
     // gone.
     let log_exists = find_session_log(&state.dir).is_some();
     if word == "last" {
-        return find_newest_session(state, &find_root(environment, None)?).await;
+        return find_newest_session(state, &find_root(environment, directory)?).await;
     }
     if let Some(number) = parse_session_number(word) {
-        return find_numbered_session(state, &find_root(environment, None)?, number).await;
+        return find_numbered_session(state, &find_root(environment, directory)?, number).await;
     }
     let mut found = match log_exists {
         true => state.store.find_sessions(word).await.context("the session log")?,
@@ -209,7 +222,7 @@ fn parse_session_number(word: &str) -> Option<usize> {
 ///
 /// # Errors
 /// [`HostError::Usage`] where there is none.
-pub(crate) async fn find_newest_session(state: &StateDirs, root: &Path) -> Result<SessionSummary, HostError> {
+async fn find_newest_session(state: &StateDirs, root: &Path) -> Result<SessionSummary, HostError> {
     let newest = list_newest(state, root, 1).await?;
     newest.into_iter().next().ok_or_else(|| {
         HostError::usage("no session was run in this directory; `jm sessions --all` lists all")

@@ -14,7 +14,7 @@ use crate::events::read_events;
 use crate::format::printable;
 use crate::landing::gone_on_error;
 use crate::root::find_root;
-use crate::sessions::{SessionClaim, describe_session, find_session, list_user_sessions};
+use crate::sessions::{SessionClaim, describe_session, find_session_of, list_user_sessions};
 use crate::state::StateDirs;
 use crate::{Confirmations, Context as _, HostError};
 
@@ -61,7 +61,7 @@ pub async fn undo_session(
             (newest, root)
         }
         Some(word) => {
-            let session = find_session(state, environment, word).await?;
+            let session = find_session_of(state, environment, directory, word).await?;
             let root = find_root(environment, Some(directory.unwrap_or(Path::new(&session.root))))?;
             (Some(session), root)
         }
@@ -170,7 +170,7 @@ pub async fn redo(
     directory: Option<&Path>,
 ) -> Result<UndoResult, HostError> {
     let session = match word {
-        Some(word) => Some(find_session(state, environment, word).await?),
+        Some(word) => Some(find_session_of(state, environment, directory, word).await?),
         None => None,
     };
     let own = session.as_ref().map(|session| Path::new(&session.root));

@@ -1,5 +1,7 @@
 //! The project that a command works on, from where it is run.
 
+use serde_json::json;
+
 use crate::support::{House, Server, call, needs, polite_edit, say};
 
 #[test]
@@ -108,4 +110,23 @@ fn a_repository_in_the_home_directory_is_not_the_project_of_what_lies_in_it() {
     let server = Server::chat([say("Nothing.")]);
     let ran = server.run(&house, &["look"]).dir(&inner).run().expect(4);
     assert!(!ran.stderr.contains("the project is the repository"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_sessions_number_is_one_of_the_named_directory() {
+    let house = House::with_greeter();
+    let other = house.at("other");
+    std::fs::create_dir(&other).unwrap();
+    let new = call("write_file", json!({"path": "new.txt", "content": "new\n"}));
+    let server = Server::chat([new, say("Done."), say("Looked."), say("Gone on.")]);
+    server.run(&house, &["make a file"]).dir(&other).run().expect(4);
+    server.run(&house, &["look here"]).run().expect(4);
+    let place = other.to_str().unwrap();
+    for word in ["1", "last"] {
+        house.jm(&["undo", word, "-C", place]).run().expect(0).prints(&["removed new.txt"]);
+        house.jm(&["redo", word, "-C", place]).run().expect(0).prints(&["added new.txt"]);
+    }
+    server.command(&house, &["resume", "1", "go on"], &["-C", place]).run().expect(4);
+    let asked = server.seen().last().unwrap().body.to_string();
+    assert!(asked.contains("make a file") && !asked.contains("look here"), "{asked}");
 }
