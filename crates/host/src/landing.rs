@@ -18,7 +18,7 @@ use crate::project::ProjectContext;
 use crate::root::find_root;
 use crate::sessions::{COPIES_DIRECTORY, find_session, holder_name};
 use crate::settings::{RunOptions, resolve_settings};
-use crate::state::StateDirs;
+use crate::state::{StateDirs, find_session_log};
 use crate::{Confirmations, Context as _, HostError};
 
 /// A session whose work is kept in a copy of a project.
@@ -77,12 +77,17 @@ pub async fn find_kept_work(
 }
 
 /// Finds a copy of the current directory whose session isn't in the log any more.
-fn find_orphaned_copy(
+async fn find_orphaned_copy(
     environment: &Environment,
     state: &StateDirs,
     word: Option<&str>,
 ) -> Result<Option<KeptWork>, HostError> {
-    let Some(word) = word else { return Ok(None) };
+    let Some(word) = word.filter(|word| !word.is_empty()) else { return Ok(None) };
+    // A word that several sessions begin with names none of their copies.
+    let has_log = find_session_log(&state.dir).is_some();
+    if has_log && !state.store.find_sessions(word).await.context("the session log")?.is_empty() {
+        return Ok(None);
+    }
     let here = find_root(environment, None)?;
     let copies = state.open_workspace(&here)?.copies().list().context("looking for copies")?;
     let mut found = copies.into_iter().filter(|copy| copy.session.as_str().starts_with(word));
@@ -219,7 +224,7 @@ pub async fn find_discardable(
     word: Option<&str>,
 ) -> Result<KeptWork, HostError> {
     let work = match find_kept_work(state, environment, word).await {
-        Err(unknown) => find_orphaned_copy(environment, state, word)?.ok_or(unknown)?,
+        Err(unknown) => find_orphaned_copy(environment, state, word).await?.ok_or(unknown)?,
         Ok(work) => work,
     };
     let workspace = state.open_workspace(&find_root(environment, Some(&work.root))?)?;

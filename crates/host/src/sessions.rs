@@ -185,6 +185,9 @@ pub async fn find_session_of(
     directory: Option<&Path>,
     word: &str,
 ) -> Result<SessionSummary, HostError> {
+    if word.is_empty() {
+        return Err(HostError::usage("the session's id is empty; `jm sessions` lists the sessions"));
+    }
     // A query would create an empty log, and then no command could tell any more that the log is
     // gone.
     let log_exists = find_session_log(&state.dir).is_some();

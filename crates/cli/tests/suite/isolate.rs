@@ -584,3 +584,17 @@ fn work_is_dropped_whatever_the_project_configures() {
     house.jm(&["discard", &session, "--yes"]).run().expect(0).prints(&["discarded 1 changed file"]);
     assert_eq!(house.sessions()[0]["copy"], Value::Null);
 }
+
+#[test]
+fn a_word_that_names_no_one_session_drops_and_deletes_nothing() {
+    let house = House::with_greeter();
+    let session = kept(&house);
+    house.jm(&["fork", &session]).run().expect(0);
+    house.jm(&["discard", "0", "--yes"]).run().expect(2).says(&["is the beginning of 2 sessions"]);
+    house.jm(&["delete", "1", "--yes"]).run().expect(0);
+    for command in ["discard", "delete"] {
+        house.jm(&[command, "", "--yes"]).run().expect(2).says(&["the session's id is empty"]);
+    }
+    assert_eq!(house.sessions()[0]["copy_changes"], 1);
+    house.jm(&["discard", "0", "--yes"]).run().expect(0).prints(&[&session]);
+}
