@@ -125,12 +125,23 @@ pub fn resolve_settings(
     let asked = merge_start_options(options, earlier)?;
     let open_files = find_open_files(environment, root, &options.open_files)?;
     let flags = to_config_flags(options, earlier, &asked);
-    #[cfg_attr(not(feature = "containers"), allow(unused_mut))]
     let LoadedConfig { mut config, warnings, .. } =
         load_asking_for_trust(environment, root, &flags, options.trust_project, prompts)?;
+    if has_model_of_provider(options, earlier) {
+        // An address that was configured since is not where the session's model is.
+        (config.base_url, config.wire) = (None, None);
+    }
     #[cfg(feature = "containers")]
     crate::containers::load_image_recipe(&mut config, environment, root, options.trust_project, prompts)?;
     Ok(ResolvedSettings { config, asked, warnings, open_files })
+}
+
+/// Returns true if the run goes on with the model of a provider that the earlier run had.
+fn has_model_of_provider(options: &RunOptions, earlier: Option<&EarlierRun>) -> bool {
+    options.model.is_none()
+        && options.base_url.is_none()
+        && options.wire.is_none()
+        && earlier.is_some_and(|earlier| !earlier.model.starts_with(CUSTOM_MODEL_PREFIX))
 }
 
 /// Returns files that the user has open as paths in the project.

@@ -498,3 +498,19 @@ fn a_run_whose_state_is_taken_away_stops_and_says_what_stays() {
     assert!(!house.project().join("more.txt").exists());
     assert_eq!(server.seen().len(), 2, "nobody was asked any more");
 }
+
+#[test]
+fn a_model_of_a_provider_is_not_asked_at_an_address_that_was_configured_since() {
+    let house = House::with_greeter();
+    let (server, other) = (Server::chat([say("One."), say("Two.")]), Server::chat([say("No.")]));
+    let provider = format!(
+        "[providers.work]\nwire = \"chat\"\nbase_url = \"{}\"\nkey_env = [\"WORK_KEY\"]\n",
+        server.url()
+    );
+    house.configure(&format!("model = \"work/tiny\"\n{provider}"));
+    house.jm(&["run", "look around"]).env("WORK_KEY", KEY).run().expect(4);
+    let elsewhere = format!("model = \"m\"\nwire = \"chat\"\nbase_url = \"{}\"\n{provider}", other.url());
+    house.configure(&elsewhere);
+    house.jm(&["resume", "--last", "go on"]).env("WORK_KEY", KEY).run().expect(4);
+    assert_eq!((server.seen().len(), other.seen().len()), (2, 0));
+}
