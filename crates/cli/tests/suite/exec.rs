@@ -364,3 +364,17 @@ fn a_reader_who_goes_away_ends_the_command() {
     assert_eq!(child.wait().unwrap().code(), Some(141));
     wait_until("the command's end", || !is_running("yes 61754"));
 }
+
+#[test]
+fn an_output_that_cannot_be_written_is_an_error() {
+    if !needs_sandbox() {
+        return;
+    }
+    let house = House::new();
+    let mut command = house.jm(&["exec", "--", "echo", "61755"]).command();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = command.stdin(Stdio::null()).stdout(full).output().unwrap();
+    let stderr = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(125), "{stderr}");
+    assert!(stderr.contains("its output could not be written: No space left"), "{stderr}");
+}

@@ -1,5 +1,6 @@
 //! The report of one command.
 
+use std::io;
 use std::path::PathBuf;
 
 use journeyman_sandbox::{
@@ -30,6 +31,8 @@ pub struct CommandReport {
     pub effect: CommandEffect,
     /// The exit code that stands for the end.
     pub code: u8,
+    /// Why the command's output could not be written; a reader that went away is no reason.
+    pub unwritten: Option<io::Error>,
     /// The root of the project.
     pub root: PathBuf,
     /// The access to the project.
@@ -50,6 +53,9 @@ impl CommandReport {
     /// Says why the command didn't run or was killed; `None` for a command that ended by itself.
     #[must_use]
     pub fn error(&self) -> Option<String> {
+        if let Some(error) = &self.unwritten {
+            return Some(format!("the command was killed, for its output could not be written: {error}"));
+        }
         match &self.completed.outcome {
             Outcome::SetupFailed(failure) if failure.cause == NotStartedCause::TooManyProcesses => {
                 Some("the command didn't run: more processes than --processes allows".to_owned())

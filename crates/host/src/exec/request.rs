@@ -16,7 +16,7 @@ use journeyman_workspace::IsolationTier;
 use tokio_util::sync::CancellationToken;
 
 use super::project::{CommandAccess, CommandProject};
-use super::report::{CommandReport, EXIT_OUTPUT_CLOSED, exit_code};
+use super::report::{CommandReport, EXIT_DID_NOT_RUN, EXIT_OUTPUT_CLOSED, exit_code};
 use crate::config::{Config, Environment, parse_duration};
 use crate::root::project_root;
 use crate::state::StateDirs;
@@ -153,16 +153,16 @@ impl OpenCommand {
         mut show: impl AsyncFnMut(OutputChunk) -> io::Result<()>,
     ) -> Result<CommandReport, HostError> {
         let mut running = self.spawn(cancel).await?;
-        let mut is_read = true;
+        let mut unwritten = None;
         while let Some(chunk) = running.next_chunk().await {
-            if show(chunk).await.is_err() {
+            if let Err(error) = show(chunk).await {
                 cancel.cancel();
-                is_read = false;
+                unwritten = Some(error);
                 break;
             }
         }
         let completed = running.wait().await.context("the sandbox")?;
-        self.close(completed, is_read)
+        self.close(completed, unwritten)
     }
 
     /// Starts the command. Its standard input is given to the first start alone.
@@ -188,14 +188,24 @@ impl OpenCommand {
         }
     }
 
-    /// Ends the command: its effect is settled, and a copy is discarded. `is_read` says that its
-    /// output was read to the end.
-    fn close(self, completed: CompletedCommand, is_read: bool) -> Result<CommandReport, HostError> {
+    /// Ends the command: its effect is settled, and a copy is discarded. `unwritten` says why its
+    /// output was not shown to the end.
+    fn close(
+        self,
+        completed: CompletedCommand,
+        unwritten: Option<io::Error>,
+    ) -> Result<CommandReport, HostError> {
         let effect = self.project.close(completed.enforcement.protected_kept)?;
-        let code = if is_read { exit_code(&completed.outcome) } else { EXIT_OUTPUT_CLOSED };
+        let is_closed = unwritten.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        let code = match &unwritten {
+            None => exit_code(&completed.outcome),
+            Some(_) if is_closed => EXIT_OUTPUT_CLOSED,
+            Some(_) => EXIT_DID_NOT_RUN,
+        };
+        let unwritten = unwritten.filter(|_| !is_closed);
         let Request { root, network, .. } = self.request;
         let (access, extra_writable) = (self.access, self.extra_writable);
-        Ok(CommandReport { completed, effect, code, root, access, network, extra_writable })
+        Ok(CommandReport { completed, effect, code, unwritten, root, access, network, extra_writable })
     }
 }
 
