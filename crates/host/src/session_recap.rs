@@ -43,12 +43,9 @@ pub fn find_references(message: &str) -> Vec<&str> {
 pub async fn recap_session(state: &StateDirs, session: &SessionId) -> Result<String, HostError> {
     let mut account = SessionRecap::default();
     read_events(state, session, Seq::START, &mut |envelope| {
-        match &envelope.event {
-            Event::RunStarted { task, .. } => account.tasks.push(truncate_text(task)),
-            Event::Done { report } => account.report = Some(report.clone()),
-            _ => return Ok(()),
+        if account.note_event(&envelope.event) {
+            account.at = format_minute(envelope.at);
         }
-        account.at = format_minute(envelope.at);
         Ok(())
     })
     .await?;
@@ -63,6 +60,20 @@ struct SessionRecap {
 }
 
 impl SessionRecap {
+    /// Notes a task or its end. Returns false for other events.
+    fn note_event(&mut self, event: &Event) -> bool {
+        match event {
+            Event::RunStarted { task, .. } => {
+                self.tasks.push(truncate_text(task));
+                // The end of an earlier task is not that of this one.
+                self.report = None;
+            }
+            Event::Done { report } => self.report = Some(report.clone()),
+            _ => return false,
+        }
+        true
+    }
+
     fn to_text(&self, session: &SessionId) -> String {
         let Self { tasks, report, at } = self;
         let mut text = format!("session {session}, {at}\n");
@@ -104,6 +115,8 @@ fn truncate_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -116,6 +129,27 @@ mod tests {
         ] {
             assert_eq!(find_references(message), ids, "{message}");
         }
+    }
+
+    #[test]
+    fn an_end_is_the_last_tasks() {
+        let session = SessionId::new(journeyman_protocol::UnixMillis(0), 7);
+        let started = |task: &str| -> Event {
+            let event =
+                json!({"event": "run_started", "task": task, "root": "/p", "model": "p/m", "mode": "auto"});
+            serde_json::from_value(event).unwrap()
+        };
+        let done = serde_json::from_value(json!({"event": "done", "report": {
+            "session": session, "outcome": "verified", "exit_code": 0, "summary": "all passed", "text": "",
+            "changes": [], "diff": "", "evidence": [], "iterations": 0, "turns": 1,
+            "usage": journeyman_protocol::Usage::default(), "model": "p/m", "duration_ms": 5,
+        }}));
+        let mut account = SessionRecap::default();
+        assert!(account.note_event(&started("one")) && account.note_event(&done.unwrap()));
+        assert!(account.to_text(&session).contains("end: verified: all passed"));
+        account.note_event(&started("two"));
+        let text = account.to_text(&session);
+        assert!(text.contains("its last task came to no end") && !text.contains("all passed"), "{text}");
     }
 
     #[test]
