@@ -1,5 +1,6 @@
 //! `jm plan`.
 
+use clap::Subcommand as _;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::editor::{edit_text, find_editor};
@@ -35,6 +36,12 @@ pub(crate) async fn run_plan_command(environment: &Environment, args: PlanArgs) 
             edit_plan(environment, &project, session.as_deref(), stdin).await
         }
         None => {
+            // Behind a flag, the parser takes a command for the task.
+            if let Some(word) = args.task.as_deref().filter(|word| PlanCommand::has_subcommand(word)) {
+                return Err(HostError::usage(format_args!(
+                    "`{word}` comes before its flags: jm plan {word} …"
+                )));
+            }
             let options = RunOptions { mode: Some("plan".to_owned()), ..args.options };
             run(environment, RunArgs { task: args.task, options, ..RunArgs::default() }).await
         }

@@ -87,3 +87,14 @@ fn where_there_is_no_plan_it_is_said_how_to_make_one() {
     server.run(&house, &["--plan-first", "sometimes", "x"]).run().expect(2).says(&["plan_first"]);
     assert_eq!(server.seen().len(), 0);
 }
+
+#[test]
+fn a_command_behind_its_flags_is_not_planned() {
+    let house = House::with_greeter();
+    let server = Server::chat([say("Done.")]);
+    for word in ["show", "edit"] {
+        let ran = server.command(&house, &["plan", "-C", ".", word], &[]).run().expect(2);
+        ran.says(&[&format!("`{word}` comes before its flags: jm plan {word} …")]);
+    }
+    assert!(server.seen().is_empty(), "the model was asked");
+}
