@@ -20,8 +20,8 @@ use crate::settings::{EarlierRun, ResolvedSettings, RunOptions};
 use crate::state::{StateDirs, now};
 use crate::{Confirmations, Context as _, HostError, PreparedRun, SessionTemplate, Surface};
 
-/// Finds the session that `word` names in `directory` or the current one. For `last`, a run with candidates is returned instead of its newest
-/// candidate.
+/// Finds the session that `word` names in `directory` or the current one. For `last`, a run with
+/// candidates is returned instead of its newest candidate.
 ///
 /// # Errors
 /// [`HostError::Usage`] where no session or several sessions match.

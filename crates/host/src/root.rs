@@ -69,9 +69,9 @@ pub fn find_root(environment: &Environment, given: Option<&Path>) -> Result<Path
     })
 }
 
-/// Returns the path in the project at `root` of a file that a user names: from the current directory,
-/// or from the root where only that has it. Names beside `given`, the directory of -C, are from the
-/// root.
+/// Returns the path in the project at `root` of a file that a user names: from the current
+/// directory, or from the root where only that has it. Names beside `given`, the directory of -C,
+/// are from the root.
 ///
 /// # Errors
 /// [`InvalidPath`] where the name leads out of the project.

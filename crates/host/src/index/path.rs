@@ -32,8 +32,8 @@ impl PathResolver {
     }
 
     /// Returns the number of a file that is named from the current directory, from the project's
-    /// root, or absolutely; from the root first where -C names that. `find` returns the number of a path in the project, and `similar`
-    /// returns paths that may be meant instead.
+    /// root, or absolutely; from the root first where -C names that. `find` returns the number of a
+    /// path in the project, and `similar` returns paths that may be meant instead.
     ///
     /// # Errors
     /// [`HostError::Usage`] saying why the file isn't in the index.
