@@ -144,7 +144,7 @@ fn has_flags_and_sentence(arguments: &[OsString], at: usize) -> bool {
 
 /// Returns true if the command line has a flag of `jm run` that a conversation doesn't have.
 fn has_run_flag(arguments: &[OsString]) -> bool {
-    const RUN_FLAGS: [&str; 10] = [
+    const RUN_FLAGS: [&str; 16] = [
         "--json",
         "--stream-json",
         "--quiet",
@@ -154,6 +154,12 @@ fn has_run_flag(arguments: &[OsString]) -> bool {
         "--candidates",
         "--file",
         "--land",
+        "--agent",
+        "--input",
+        "--plan",
+        "--with",
+        "--image",
+        "--open",
         "-",
     ];
     let mut flags = arguments.iter().filter_map(|argument| argument.to_str());

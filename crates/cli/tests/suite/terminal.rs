@@ -498,3 +498,17 @@ fn a_long_diff_is_shown_in_the_pager() {
         assert!(shown.contains("+line 60"), "{pager}: {shown}");
     }
 }
+
+#[test]
+fn a_task_behind_flags_that_only_a_run_has_is_run() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("Done.")]);
+    let arguments = server.run(&house, &["--open", "greet.sh", "--no-check", "look around"]).command();
+    let words: Vec<&str> = arguments.get_args().skip(1).map(|word| word.to_str().unwrap()).collect();
+    let jm = house.jm(&words).env("JM_API_KEY", "x").env("TERM", "xterm");
+    let (code, text) = Person::start_at(jm.command(), 80, Output::Shown).ends();
+    assert_eq!((code, server.seen().len()), (4, 1), "{text}");
+}
