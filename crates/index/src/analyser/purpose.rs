@@ -39,9 +39,13 @@ const TEST_DIRECTORIES: [&str; 19] = [
     "benchmark",
     "benchmarks",
 ];
+/// Endings of names of tests before the language's own.
+const TEST_MARKS: [&str; 5] = ["test", "tests", "spec", "e2e", "cy"];
 /// Names of directories with documentation and examples.
 const DOC_DIRECTORIES: [&str; 9] =
     ["doc", "docs", "documentation", "example", "examples", "demo", "demos", "website", "samples"];
+/// Names of directories with the packages of one language: `src/main/java`.
+const JVM_LANGUAGES: [&str; 4] = ["java", "kotlin", "scala", "groovy"];
 /// Names of generated files.
 const GENERATED_NAMES: [&str; 16] = [
     "Cargo.lock",
@@ -96,7 +100,7 @@ const DOCUMENT_EXTENSIONS: [&str; 8] = ["md", "markdown", "mdx", "rst", "adoc", 
 #[must_use]
 pub(crate) fn purpose_of_file(path: &str, text: &str) -> PurposeFlags {
     let (directories, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let lower = directories.to_ascii_lowercase();
+    let lower = outside_of_package(directories).to_ascii_lowercase();
     let within = |names: &[&str]| lower.split('/').any(|part| names.contains(&part));
     PurposeFlags {
         veiled: false,
@@ -106,6 +110,17 @@ pub(crate) fn purpose_of_file(path: &str, text: &str) -> PurposeFlags {
         doc: within(&DOC_DIRECTORIES)
             || extension(name).is_some_and(|end| DOCUMENT_EXTENSIONS.contains(&end)),
     }
+}
+
+/// Returns the directories without those of a package, which say nothing about a file: many a
+/// program of the JVM is `com.example.demo`.
+fn outside_of_package(directories: &str) -> &str {
+    let parts: Vec<&str> = directories.split('/').collect();
+    let is_source_set =
+        |parts: &[&str]| matches!(parts, ["src", _, language] if JVM_LANGUAGES.contains(language));
+    let outside = parts.windows(3).position(is_source_set).and_then(|at| parts.get(..at + 3));
+    let length = outside.map(|outside| outside.iter().map(|part| part.len() + 1).sum::<usize>() - 1);
+    length.and_then(|length| directories.get(..length)).unwrap_or(directories)
 }
 
 fn extension(name: &str) -> Option<&str> {
@@ -134,10 +149,16 @@ fn is_test(name: &str) -> bool {
         || lower.ends_with("_test")
         || lower.ends_with("_tests")
         || lower.ends_with("_spec")
-        || end.starts_with("test.")
-        || end.starts_with("spec.")
+        || has_test_mark(end)
         || end.starts_with("bench.")
         || camel && (stem.ends_with("Test") || stem.ends_with("Tests"))
+}
+
+/// Returns true if the endings of a name have the mark of a test before the last one: `spec` in
+/// `service.spec.ts`, the endings of `user.service.spec.ts`.
+pub(super) fn has_test_mark(endings: &str) -> bool {
+    let before = endings.rsplit_once('.').map_or("", |(before, _)| before);
+    before.split('.').any(|part| TEST_MARKS.contains(&part))
 }
 
 #[cfg(test)]
@@ -148,6 +169,11 @@ mod tests {
     fn purposes_follow_paths_and_beginnings() {
         let of = |path: &str| purpose_of_file(path, "");
         assert!(of("src/__tests__/a.ts").test && of("a.spec.tsx").test && of("pkg/x_test.go").test);
+        assert!(of("src/user.service.spec.ts").test && !of("src/spec.ts.snap").test && !of("a.spec").test);
+        let (main, test) =
+            (of("src/main/java/com/example/demo/App.java"), of("src/a/src/test/kotlin/com/demo/X.kt"));
+        assert_eq!((main, test.test, test.doc), (PurposeFlags::default(), true, false));
+        assert!(of("examples/a/src/main/java/com/shop/App.java").doc && of("src/demo/x.js").doc);
         assert!(of("UserTest.java").test && !of("Contest.java").test && !of("src/attest.py").test);
         assert!(of("deps/lua/src/lapi.c").vendored && of("packages/a/dist/a.mjs").vendored);
         assert!(!of("src/deps.rs").vendored && !of("src/dist.c").vendored);

@@ -2,37 +2,34 @@
 
 use journeyman_syntax::language::Language;
 
-/// Names of directories with files that tests need and that aren't tests: data, helpers, sample
-/// programs, checks of types.
-const HELPER_DIRECTORIES: [&str; 27] = [
+use super::purpose::has_test_mark;
+
+/// Names of directories with data, sample programs, benchmarks and checks of types: files there are
+/// named as tests without being any.
+const DATA_DIRECTORIES: [&str; 18] = [
     "__fixtures__",
     "__mocks__",
     "__snapshots__",
-    "assets",
     "bench",
     "benches",
     "benchmark",
     "benchmarks",
-    "common",
-    "data",
     "fixture",
     "fixtures",
-    "helper",
-    "helpers",
     "mocks",
-    "resources",
     "snapshots",
     "stubs",
-    "support",
     "test-data",
     "test_apps",
     "test_data",
     "testdata",
     "type_check",
     "typing",
-    "util",
-    "utils",
 ];
+/// Names of directories with helpers of tests, where they lie in a directory of tests. Elsewhere
+/// they are parts of the product as any other.
+const HELPER_DIRECTORIES: [&str; 9] =
+    ["assets", "common", "data", "helper", "helpers", "resources", "support", "util", "utils"];
 /// Names of directories in which each program is a test.
 const TEST_DIRECTORIES: [&str; 8] =
     ["test", "tests", "__tests__", "spec", "specs", "e2e", "cypress", "testing"];
@@ -51,14 +48,18 @@ pub(crate) fn is_test_program(path: &str, language: Language) -> bool {
     let (directories, name) = path.rsplit_once('/').unwrap_or(("", path));
     let lower = directories.to_ascii_lowercase();
     let within = |names: &[&str]| lower.split('/').any(|part| names.contains(&part));
-    let (stem, end) = name.split_once('.').unwrap_or((name, ""));
-    let lower_stem = stem.to_ascii_lowercase();
-    let ends = |endings: &[&str]| endings.iter().any(|ending| stem.ends_with(ending));
-    let marked = end.starts_with("test.") || end.starts_with("spec.");
     // A directory of sample programs may lie below one of tests, and the other way round.
-    if within(&HELPER_DIRECTORIES) || HELPER_NAMES.contains(&lower_stem.as_str()) {
+    if within(&DATA_DIRECTORIES) {
         return false;
     }
+    let (stem, end) = name.split_once('.').unwrap_or((name, ""));
+    let lower_stem = stem.to_ascii_lowercase();
+    let is_among_tests = || {
+        within(&TEST_DIRECTORIES)
+            && !within(&HELPER_DIRECTORIES)
+            && !HELPER_NAMES.contains(&lower_stem.as_str())
+    };
+    let ends = |endings: &[&str]| endings.iter().any(|ending| stem.ends_with(ending));
     match language {
         Language::Python => {
             lower_stem.starts_with("test_")
@@ -67,7 +68,7 @@ pub(crate) fn is_test_program(path: &str, language: Language) -> bool {
         }
         Language::Go => stem.ends_with("_test"),
         Language::Java | Language::Kotlin | Language::Scala | Language::CSharp | Language::Swift => {
-            ends(&["Test", "Tests", "TestCase", "IT", "Spec"])
+            ends(&["Test", "Tests", "TestCase", "IT", "Spec", "Suite"])
                 || stem.strip_prefix("Test").is_some_and(|rest| rest.starts_with(char::is_uppercase))
         }
         Language::Php => ends(&["Test", "Tests"]),
@@ -75,13 +76,14 @@ pub(crate) fn is_test_program(path: &str, language: Language) -> bool {
         // A header is no program.
         Language::C | Language::Cpp if name.ends_with(".h") || name.ends_with(".hpp") => false,
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            marked || !end.contains('d') && within(&TEST_DIRECTORIES)
+            let is_declaration = || end.split('.').any(|part| part == "d" || part.ends_with("-d"));
+            has_test_mark(end) || !is_declaration() && is_among_tests()
         }
         Language::Rust | Language::C | Language::Cpp | Language::Lua | Language::Bash => {
-            within(&TEST_DIRECTORIES)
-                || ["test", "tests"].contains(&lower_stem.as_str())
+            let is_named = ["test", "tests"].contains(&lower_stem.as_str())
                 || ["_test", "_tests", "-test"].iter().any(|ending| lower_stem.ends_with(ending))
-                || ["test_", "test-"].iter().any(|beginning| lower_stem.starts_with(beginning))
+                || ["test_", "test-"].iter().any(|beginning| lower_stem.starts_with(beginning));
+            is_named && !within(&TEST_DIRECTORIES) || is_among_tests()
         }
         _ => false,
     }
@@ -102,6 +104,14 @@ mod tests {
             "src/__tests__/a.ts",
             "test/app.router.js",
             "src/a.spec.tsx",
+            "src/user.service.spec.ts",
+            "src/utils.test.ts",
+            "src/common/format.test.ts",
+            "test/res.send.js",
+            "pkg/util/text_test.go",
+            "tests/utils/test_text.py",
+            "src/test/java/shop/data/CartTest.java",
+            "src/util/tests.rs",
             "tokio/tests/sync_mutex.rs",
             "src/parser/tests.rs",
             "src/main/java/UserTest.java",
@@ -120,8 +130,12 @@ mod tests {
             "test/fixtures/a.js",
             "test/support/utils.js",
             "test-d/types.test-d.ts",
+            "test/types.d.ts",
+            "test/types.test-d.ts",
             "tests/common/mod.rs",
             "tests/util.rs",
+            "tests/common/test_help.rs",
+            "tests/__fixtures__/a.test.js",
             "benches/test_speed.rs",
             "src/test/java/Fixture.java",
             "test/test.hpp",

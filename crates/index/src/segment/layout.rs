@@ -102,7 +102,7 @@ pub(crate) const HEADER_BYTES: usize = MAGIC.len() + 8 + SECTION_COUNT * SECTION
 /// programs with the same version read each other's segments.
 pub(crate) fn format_version() -> u64 {
     /// Incremented with each change of the layout or of the analysis.
-    const LAYOUT_VERSION: &str = "15";
+    const LAYOUT_VERSION: &str = "16";
     let mut hasher = blake3::Hasher::new();
     hasher.update(LAYOUT_VERSION.as_bytes());
     for language in Language::ALL {
