@@ -13,6 +13,7 @@
 mod build_units;
 mod deleted;
 mod edge;
+mod folder_scopes;
 mod graph_file;
 mod impact;
 mod name_dependencies;

@@ -9,6 +9,7 @@
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
+use super::folder_scopes::{is_folder_a_scope, sees_other_folder};
 use super::resolve::{last_part, parent};
 use super::{Edge, Node, UNIQUE_NAME_WEIGHT};
 use crate::analysis::Visibility;
@@ -83,14 +84,20 @@ pub(super) fn language_family(language: Option<Language>) -> Option<u8> {
     })
 }
 
-/// Returns true if the files of one folder see each other's names without an import.
-fn has_folder_scope(language: Option<Language>) -> bool {
-    !matches!(
-        language,
-        None | Some(
-            Language::Rust | Language::Python | Language::JavaScript | Language::TypeScript | Language::Tsx
-        )
-    )
+/// Returns the definers that a file sees without an import: those in its folder, or else those in
+/// folders that it sees.
+fn definers_beside(node: &Node, definers: &[(u32, u64)], nodes: &[Node]) -> Vec<u32> {
+    let folder = parent(&node.path);
+    let of = |is_seen: &dyn Fn(&str) -> bool| -> Vec<u32> {
+        let seen = definers.iter().map(|(file, _)| *file);
+        seen.filter(|file| nodes.get(*file as usize).is_some_and(|other| is_seen(parent(&other.path))))
+            .collect()
+    };
+    let own = of(&|other| other == folder);
+    match node.language {
+        Some(language) if own.is_empty() => of(&|other| sees_other_folder(language, folder, other)),
+        _ => own,
+    }
 }
 
 /// Returns true if pytest offers a file's fixtures to the tests of a folder.
@@ -175,6 +182,8 @@ fn key_of_definition(symbol: &SymbolRecord, language: Option<Language>) -> Optio
         return None;
     }
     let lone = match role_of_kind(symbol.kind)? {
+        // Any file of Ruby sees them, mostly because they are loaded by name.
+        NameRole::Own if language == Some(Language::Ruby) && is_constant_of_ruby(symbol.kind) => true,
         NameRole::Own if symbol.kind != SymbolKind::Module => is_distinctive_name(name),
         // A member: many types have one of the same name.
         NameRole::Member if !matches!(symbol.kind, SymbolKind::Field | SymbolKind::Property) => false,
@@ -187,6 +196,10 @@ fn key_of_definition(symbol: &SymbolRecord, language: Option<Language>) -> Optio
         Visibility::Public | Visibility::Unknown | Visibility::Restricted => REACH_FOLDER,
     };
     Some(hash_name(name.as_bytes()) | reach)
+}
+
+fn is_constant_of_ruby(kind: SymbolKind) -> bool {
+    kind == SymbolKind::Module || is_type(kind)
 }
 
 /// Returns true for languages in which no other file can use a private name, whatever it imports.
@@ -256,10 +269,8 @@ pub(super) fn links_by_names(
             .filter(|file| brought.files.binary_search(file).is_ok())
             .collect();
         files.retain(|(_, reach)| *reach != REACH_IMPORTERS);
-        if meant.is_empty() && has_folder_scope(node.language) {
-            let beside =
-                |file: &u32| nodes.get(*file as usize).is_some_and(|other| parent(&other.path) == folder);
-            meant = files.iter().map(|(file, _)| *file).filter(beside).collect();
+        if meant.is_empty() && is_folder_a_scope(node.language) {
+            meant = definers_beside(node, &files, nodes);
         }
         if meant.is_empty() && node.language == Some(Language::Python) && node.flags.test {
             let given = |file: &u32| {

@@ -531,3 +531,46 @@ fn code_of_a_module_changes_its_variables_and_hooks_its_importers() {
     );
     assert!(tree.affected_by_line("shop/door.py", 6).contains(&"test_hook.py"));
 }
+
+#[test]
+fn code_is_seen_without_an_import_where_the_language_says_so() {
+    let tree = Tree::new(&[
+        (
+            "src/main/java/shop/Cart.java",
+            "package shop;\n\npublic class Cart {\n  int sum() { return 1; }\n}\n",
+        ),
+        ("src/main/java/door/Cart.java", "package door;\n\npublic class Cart {}\n"),
+        (
+            "src/test/java/shop/CartTest.java",
+            "package shop;\n\nclass CartTest {\n  void sums() { new Cart().sum(); }\n}\n",
+        ),
+        ("src/Till/Coin.cs", "namespace Till;\n\npublic class Coin {\n  public int Worth() => 1;\n}\n"),
+        (
+            "tests/Till.Tests/CoinTests.cs",
+            "namespace Till.Tests;\n\npublic class CoinTests {\n  public void Counts() { new Coin().Worth(); }\n}\n",
+        ),
+        ("app/models/lamp.rb", "class Lamp\n  def light\n    1\n  end\nend\n"),
+        (
+            "spec/models/lamp_spec.rb",
+            "RSpec.describe Lamp do\n  it { expect(Lamp.new.light).to eq(1) }\nend\n",
+        ),
+        ("Sources/Park/Trees/Oak.swift", "struct Oak {\n  func grow() -> Int { return 1 }\n}\n"),
+        (
+            "Tests/ParkTests/OakTests.swift",
+            "import XCTest\n@testable import Park\n\nclass OakTests: XCTestCase {\n  func testGrows() { _ = Oak().grow() }\n}\n",
+        ),
+    ]);
+    for (changed, line, test) in [
+        ("src/main/java/shop/Cart.java", 4, "src/test/java/shop/CartTest.java"),
+        ("src/Till/Coin.cs", 4, "tests/Till.Tests/CoinTests.cs"),
+        ("app/models/lamp.rb", 3, "spec/models/lamp_spec.rb"),
+        ("Sources/Park/Trees/Oak.swift", 2, "Tests/ParkTests/OakTests.swift"),
+    ] {
+        assert_eq!(tree.affected_by_line(changed, line), [test], "{changed}");
+        let file = tree.graph.find_file(changed).unwrap();
+        let reach = tree.graph.find_impact(&tree.snapshot, &[ChangedSourceFile::from(file)], u32::MAX);
+        let tests = tree.graph.affected_tests(&[file], &reach);
+        assert_eq!(tests, [tree.graph.find_file(test).unwrap()], "{changed}");
+    }
+    assert!(tree.affected("src/main/java/door/Cart.java").is_empty());
+}
