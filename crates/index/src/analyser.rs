@@ -42,7 +42,7 @@ const MAX_SYMBOLS: usize = 20_000;
 pub const MAX_PARSED_BYTES: usize = 2 << 20;
 /// Maximum references of a file.
 const MAX_REFERENCES: usize = 100_000;
-/// Maximum imports of a file.
+/// Maximum imports of a file, and paths that it uses without one.
 const MAX_IMPORTS: usize = 10_000;
 /// Maximum sections of a document.
 const MAX_SECTIONS: usize = 10_000;
@@ -216,6 +216,7 @@ fn empty_analysis(path: &RelPath, stamp: FileStamp, content: ContentType) -> Fil
         names: Texts::default(),
         references: Vec::new(),
         imports: Vec::new(),
+        path_uses: Vec::new(),
         sections: Vec::new(),
     }
 }
@@ -235,6 +236,8 @@ fn add_syntax(facts: &mut FileAnalysis, text: &str) {
     facts.symbols = found.symbols.into_iter().map(to_indexed_symbol).collect();
     facts.imports = found.imports;
     facts.imports.truncate(MAX_IMPORTS);
+    facts.path_uses = found.path_uses;
+    facts.path_uses.truncate(MAX_IMPORTS);
     facts.sections = found.sections;
     facts.sections.truncate(MAX_SECTIONS);
     let room = MAX_REFERENCES.saturating_sub(used.references.len());

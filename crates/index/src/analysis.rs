@@ -198,6 +198,8 @@ pub struct FileAnalysis {
     pub references: Vec<Reference>,
     /// Its imports.
     pub imports: Vec<Import>,
+    /// Paths in its code by which it names something of another module without an import.
+    pub path_uses: Vec<Import>,
     /// The sections of a document; for code, the doc comments and docstrings that mention other
     /// symbols.
     pub sections: Vec<Section>,

@@ -18,6 +18,7 @@ use tree_sitter::Node;
 
 use crate::c_macros::macros_around_declarations;
 use crate::doc_comments;
+use crate::imports::finish_path_uses;
 use crate::language::Language;
 use crate::outline::build_symbols;
 use crate::parse::{self, ParseError, Tree};
@@ -61,7 +62,9 @@ fn analyse_node(language: Language, root: Node<'_>, text: &str) -> Option<Syntax
     said.extend(top.map(|range| DocPosition { symbol: None, line: line_at(text, range.start), range }));
     let references = references_of(&walked.names, &symbols, text);
     let sections = sections::of_comments(text, &said, &symbols);
-    Some(SyntaxAnalysis { symbols, references, imports: walked.imports, sections, broken: root.has_error() })
+    let (imports, broken) = (walked.imports, root.has_error());
+    let path_uses = finish_path_uses(walked.path_uses, &imports);
+    Some(SyntaxAnalysis { symbols, references, imports, path_uses, sections, broken })
 }
 
 /// Adds the names of macros that were blanked before parsing.

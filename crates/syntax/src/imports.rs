@@ -8,10 +8,12 @@ mod markup;
 pub(crate) use markup::local_file;
 mod package_imports;
 mod rust;
+mod rust_paths;
 mod scripting_languages;
 
 use collector::ImportCollector;
 pub use collector::{Import, MAX_IMPORTS};
+pub(crate) use rust_paths::finish_path_uses;
 
 use tree_sitter::Node;
 
@@ -20,7 +22,17 @@ use crate::language::Language;
 /// Returns true if a node of this kind may be an import.
 pub(crate) fn may_import(language: Language, kind: &str) -> bool {
     let kinds: &[&str] = match language {
-        Language::Rust => &["use_declaration", "mod_item", "extern_crate_declaration", "macro_invocation"],
+        Language::Rust => &[
+            "use_declaration",
+            "mod_item",
+            "extern_crate_declaration",
+            "macro_invocation",
+            // The first part of a path.
+            "identifier",
+            "crate",
+            "self",
+            "super",
+        ],
         Language::Python => &["import_statement", "import_from_statement"],
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
             &["import_statement", "export_statement", "call_expression", "import_require_clause"]
@@ -47,14 +59,20 @@ pub(crate) fn may_import(language: Language, kind: &str) -> bool {
     kinds.contains(&kind)
 }
 
-/// Adds the imports of a node, if it has any.
+/// Adds the imports of a node, or its use of a path, if it has any.
 pub(crate) fn collect_imports(
     language: Language,
     node: Node<'_>,
     ancestors: &[Node<'_>],
     text: &str,
     out: &mut Vec<Import>,
+    path_uses: &mut Vec<Import>,
 ) {
+    if matches!(node.kind(), "identifier" | "crate" | "self" | "super") {
+        let mut into = ImportCollector { text, out: path_uses, first_row: 0, macro_depth: 0 };
+        rust_paths::add_path_use(node, ancestors, &mut into);
+        return;
+    }
     let mut into = ImportCollector { text, out, first_row: 0, macro_depth: 0 };
     match language {
         Language::Rust => rust::collect_rust_imports(node, ancestors, &mut into),

@@ -14,6 +14,9 @@ pub struct SyntaxAnalysis {
     pub references: Vec<Reference>,
     /// Its imports.
     pub imports: Vec<Import>,
+    /// Paths in code by which it names something of another module without an import, each once;
+    /// of Rust alone.
+    pub path_uses: Vec<Import>,
     /// The sections of a document; for code, the doc comments and docstrings that mention other
     /// symbols.
     pub sections: Vec<Section>,

@@ -75,6 +75,8 @@ pub(crate) struct WalkResult<'tree> {
     pub(crate) leading: Vec<LeadingNode>,
     pub(crate) names: Vec<NameNode>,
     pub(crate) imports: Vec<Import>,
+    /// See [`SyntaxAnalysis`](crate::syntax_analysis::SyntaxAnalysis).
+    pub(crate) path_uses: Vec<Import>,
     /// Nodes that may set the visibility of other symbols.
     pub(crate) markers: Vec<Node<'tree>>,
     /// The names in Python's imports.
@@ -261,7 +263,8 @@ impl<'tree> Walk<'_, 'tree> {
             self.visit_definition(node, ancestors);
         }
         if flags & IMPORT_FLAG != 0 {
-            imports::collect_imports(self.language, node, ancestors, self.text, &mut self.walked.imports);
+            let WalkResult { imports, path_uses, .. } = &mut self.walked;
+            imports::collect_imports(self.language, node, ancestors, self.text, imports, path_uses);
         }
         // Some attributes contain others.
         let nested = || self.walked.leading.last().is_some_and(|last| node.start_byte() < last.end);

@@ -127,7 +127,9 @@ impl DeletedFiles<'_> {
             let (Some(language), Some(view)) = (node.language, self.snapshot.file(node.file)) else {
                 continue;
             };
-            let imports = view.segment().details(&view.record).imports();
+            let details = view.segment().details(&view.record);
+            let mut imports = details.imports();
+            imports.extend(details.path_uses());
             let may_mean = imports.iter().any(|import| {
                 let target = import.target.to_lowercase();
                 let has = |text: &str| words.iter().any(|word| text.contains(word.as_str()));

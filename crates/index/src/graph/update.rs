@@ -280,12 +280,15 @@ impl GraphUpdate<'_> {
     ) -> Option<ResolvedTargets> {
         let node = self.nodes.get(number as usize)?;
         let (view, language) = (self.snapshot.file(node.file)?, node.language?);
-        let imports = view.segment().details(&view.record).imports();
+        let details = view.segment().details(&view.record);
+        let (mut imports, path_uses) = (details.imports(), details.path_uses());
+        let written = imports.len();
+        imports.extend(path_uses);
         let edges = resolve_imports(&node.path, language, &imports, tree, settings);
         let mut targets: HashMap<u32, (u32, bool)> = HashMap::new();
         let mut packages = BTreeSet::new();
         let mut brought = Vec::new();
-        for (import, meant) in imports.iter().zip(edges.meant) {
+        for ((nth, import), meant) in imports.iter().enumerate().zip(edges.meant) {
             // `mod x;` declares a file as a part of this one, not yet as a dependency.
             let part = language == Language::Rust
                 && import.relative
@@ -302,8 +305,9 @@ impl GraphUpdate<'_> {
                         *known = (known.0.min(import.line.max(1)), known.1 && part);
                     }
                 }
-                ImportTarget::Package(name) => drop(packages.insert(name)),
-                ImportTarget::Nothing => {}
+                // A path's unknown beginning may be anything.
+                ImportTarget::Package(name) if nth < written => drop(packages.insert(name)),
+                ImportTarget::Package(_) | ImportTarget::Nothing => {}
             }
         }
         let mut imports: Vec<Edge> =

@@ -93,6 +93,7 @@ impl SegmentBuilder {
         self.weight += names.len() * size_of::<u32>() + size_of::<FileRecord>();
         let mut rest = Vec::new();
         put_imports(&mut rest, &facts.imports);
+        put_imports(&mut rest, &facts.path_uses);
         put_sections(&mut rest, &facts.sections);
         self.weight += rest.len();
         let path = append_path(&mut self.parts.paths, facts.path.as_bytes())?;

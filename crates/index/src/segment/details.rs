@@ -1,14 +1,14 @@
-//! The part of a file's data that few queries read: used names, imports and sections.
+//! The part of a file's data that few queries read: used names, imports, paths and sections.
 
 use super::codec::{ByteCursor, decode_plain};
 use crate::analysis::{Import, Section};
 
-/// A file's used names, imports and sections.
+/// A file's used names, imports, paths and sections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDetails {
     /// The used names, by their numbers in the segment's dictionary.
     pub(crate) used_names: Vec<u32>,
-    /// The encoded imports and sections.
+    /// The encoded imports, paths and sections.
     pub(super) imports_and_sections: Vec<u8>,
 }
 
@@ -26,10 +26,19 @@ impl FileDetails {
         read_imports(&mut ByteCursor::new(&self.imports_and_sections))
     }
 
+    /// Returns the paths by which the file names something of another module without an import.
+    #[must_use]
+    pub fn path_uses(&self) -> Vec<Import> {
+        let mut cursor = ByteCursor::new(&self.imports_and_sections);
+        read_imports(&mut cursor);
+        read_imports(&mut cursor)
+    }
+
     /// Returns the sections of a document, or of a file's comments.
     #[must_use]
     pub fn sections(&self) -> Vec<Section> {
         let mut cursor = ByteCursor::new(&self.imports_and_sections);
+        read_imports(&mut cursor);
         read_imports(&mut cursor);
         let mut sections = Vec::new();
         for _ in 0..cursor.read_number() {

@@ -574,3 +574,39 @@ fn code_is_seen_without_an_import_where_the_language_says_so() {
     }
     assert!(tree.affected("src/main/java/door/Cart.java").is_empty());
 }
+
+#[test]
+fn paths_in_code_lead_to_other_crates_and_modules() {
+    let tree = Tree::new(&[
+        ("Cargo.toml", "[workspace]\nmembers = [\"base\", \"user\"]\n"),
+        ("base/Cargo.toml", "[package]\nname = \"base-kit\"\n"),
+        (
+            "base/src/lib.rs",
+            "mod inner;\npub mod shop;\npub use inner::made;\npub fn name() -> u8 {\n    1\n}\n",
+        ),
+        ("base/src/inner.rs", "pub fn made() -> bool {\n    true\n}\n"),
+        ("base/src/shop.rs", "pub struct Till;\nimpl Till {\n    pub fn open() {}\n}\npub fn close() {}\n"),
+        ("user/Cargo.toml", "[package]\nname = \"user\"\n"),
+        ("user/src/lib.rs", "pub mod a;\npub mod b;\npub mod shop;\n"),
+        ("user/src/a.rs", "pub fn run() -> u8 {\n    base_kit::name()\n}\n"),
+        ("user/src/b.rs", "pub fn go() {\n    crate::a::run();\n}\n"),
+        // A module of its own has the name of another one.
+        (
+            "user/src/shop.rs",
+            "use std::fs as shop;\npub fn leave() {\n    shop::close();\n}\npub fn close() {}\n",
+        ),
+        ("user/tests/name.rs", "#[test]\nfn is_one() {\n    assert_eq!(base_kit::name(), 1);\n}\n"),
+        ("user/tests/open.rs", "#[test]\nfn opens() {\n    base_kit::shop::Till::open();\n}\n"),
+        ("user/tests/made.rs", "#[test]\nfn is_made() {\n    assert!(base_kit::made());\n}\n"),
+    ]);
+    for (changed, line, affected) in [
+        ("base/src/lib.rs", 5, &["user/src/a.rs", "user/src/b.rs", "user/tests/name.rs"][..]),
+        ("base/src/shop.rs", 3, &["user/tests/open.rs"]),
+        ("base/src/shop.rs", 5, &[]),
+        ("base/src/inner.rs", 2, &["base/src/lib.rs", "user/tests/made.rs"]),
+    ] {
+        assert_eq!(tree.affected_by_line(changed, line), affected, "{changed}:{line}");
+    }
+    let packages: Vec<&str> = tree.graph.packages(tree.graph.find_file("user/src/a.rs").unwrap()).collect();
+    assert!(packages.is_empty(), "{packages:?}");
+}

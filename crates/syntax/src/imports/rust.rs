@@ -36,7 +36,7 @@ pub(super) fn collect_rust_imports(node: Node<'_>, ancestors: &[Node<'_>], into:
 }
 
 /// Returns the names of the inline modules around a node, from the outside in.
-fn inner_modules(ancestors: &[Node<'_>], into: &ImportCollector<'_>) -> Vec<String> {
+pub(super) fn inner_modules(ancestors: &[Node<'_>], into: &ImportCollector<'_>) -> Vec<String> {
     ancestors
         .iter()
         .filter(|node| node.kind() == "mod_item")
@@ -196,7 +196,7 @@ fn join_path(prefix: &str, own: &str) -> String {
     }
 }
 
-fn add_import(
+pub(super) fn add_import(
     node: Node<'_>,
     target: &str,
     names: Vec<String>,

@@ -1,6 +1,7 @@
 //! Analyses of single files: imports, comments, visibility, references and sections.
 
 use journeyman_syntax::analysis::{analyse, analyse_tree};
+use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{Visibility, outline};
 use journeyman_syntax::parse::parse;
@@ -8,9 +9,11 @@ use journeyman_syntax::references::UseKind;
 
 /// Renders imports as lines: steps up and `./` for relative ones, the target, the names.
 fn imports(language: Language, text: &str) -> Vec<String> {
-    analyse(language, text)
-        .unwrap()
-        .imports
+    to_lines(&analyse(language, text).unwrap().imports)
+}
+
+fn to_lines(imports: &[Import]) -> Vec<String> {
+    imports
         .iter()
         .map(|import| {
             let up = "../".repeat(import.up as usize);
@@ -577,4 +580,32 @@ fn imports_within_macros_are_found() {
             ("io", &*names(&["Driver"]), 6)
         ]
     );
+}
+
+#[test]
+fn paths_in_code_are_found_where_no_import_brings_them_in() {
+    if !Language::Rust.is_built_in() {
+        return;
+    }
+    let text = "use a::{fs, shop as store};\nmod inner;\nfn f(x: kit::Tokens) -> Result<(), kit::limits::Error> {\n    \
+        kit::open(kit::MAX)?;\n    assert_eq!(kit::till::Till::new::<u8>(1), crate::name());\n    fs::read();\n    \
+        inner::go();\n    std::fs::write();\n    u32::from(1);\n    Vec::new();\n    x.kit::y;\n    kit::open(2)\n}\n\
+        mod tests {\n    fn g() { super::f(); super::super::h(); self::deep::k(); }\n}\n\
+        macro_rules! m { () => { $crate::name() }; }\npub(in crate::a) fn p() { kit::r#do::r#in(); }\n";
+    assert_eq!(
+        to_lines(&analyse(Language::Rust, text).unwrap().path_uses),
+        [
+            "3 kit {Tokens}",
+            "3 kit::limits {Error}",
+            "4 kit {open}",
+            "4 kit {MAX}",
+            "5 kit::till {Till}",
+            "5 crate {name}",
+            "15 ./ {f}",
+            "15 .././ {h}",
+            "15 ./tests::deep {k}",
+            "18 kit::do {in}",
+        ]
+    );
+    assert_eq!(to_lines(&analyse(Language::Python, "import a\na.b()\n").unwrap().path_uses), [""; 0]);
 }
