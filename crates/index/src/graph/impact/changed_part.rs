@@ -46,6 +46,8 @@ impl ChangedPart {
     /// whole file has changed.
     #[must_use]
     pub fn between(language: Language, before: &str, after: &str) -> Option<Self> {
+        // Only one of them may have been read as it is.
+        let (before, after) = (before.trim_start_matches('\u{feff}'), after.trim_start_matches('\u{feff}'));
         let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
         let same = |(one, other): &(&&str, &&str)| one == other;
         let head = old.iter().zip(&new).take_while(same).count();
@@ -241,6 +243,7 @@ class Three:
         assert_eq!(between("# what it does\n", "\n\n# what\n"), part(&[], &[]));
         assert_eq!(between("        return 4", "        x = 3\n        return 4"), part(&[16..=16], &[]));
         assert_eq!(between("import a", "import a"), part(&[], &[]));
+        assert_eq!(between("import a", "\u{feff}import a"), part(&[], &[]));
         // Code with a value of the type had it.
         assert_eq!(
             between("    def four(self):\n        return 4\n", "    x = 1\n"),
