@@ -158,6 +158,17 @@ fn what_differs_from_the_last_commit_is_what_changed() {
     std::fs::remove_file(house.project().join("tests/test_top.py")).unwrap();
     let ran = house.jm(&["impact", "--diff"]).run();
     ran.says(&["tests/test_top.py is gone; nothing here needed it"]);
+    // A link in its place is no file of the project; a file that git only forgets is still one.
+    house.git(&["checkout", "-q", "."]);
+    let mid = house.project().join("src/mid.py");
+    std::fs::remove_file(&mid).unwrap();
+    std::os::unix::fs::symlink("core.py", &mid).unwrap();
+    let found = object(&house.jm(&["impact", "--diff", "--json"]).run().expect(0));
+    assert_eq!((&found["gone"], &found["tests"]), (&json!(["src/mid.py"]), &json!(["tests/test_top.py"])));
+    house.git(&["checkout", "-q", "."]);
+    house.git(&["rm", "-q", "--cached", "src/mid.py"]);
+    let found = object(&house.jm(&["impact", "--diff", "--json"]).run().expect(0));
+    assert_eq!((&found["changed"], &found["gone"]), (&json!(["src/mid.py", "src/new.py"]), &json!([])));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The dependency graph of a project, and the set of changes for `jm impact`.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use journeyman_git::{EntryStatus, Git, StatusChange};
+use journeyman_git::{EntryStatus, Git, StatusChange, StatusEntry};
 use journeyman_index::graph::{ChangedPart, ChangedSourceFile, DeletedFile, Edge, Graph, UNIQUE_NAME_WEIGHT};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean_output;
@@ -113,7 +114,7 @@ impl ChangeSet {
             paths.iter().map(|path| parse_changed_file(known, path)).collect::<Result<Vec<_>, _>>()?;
         let mut gone = Vec::new();
         if diff {
-            let differing = diff_work_tree(&known.index.git())?;
+            let differing = diff_work_tree(&known.index.git(), known.index.paths.root())?;
             // The graph has no ignored files and none whose names aren't text, and nothing in it
             // depends on them.
             parts.extend(differing.there.iter().filter_map(|(path, before)| {
@@ -172,19 +173,31 @@ fn changed_part(known: &CodeGraph, file: u32, before: &str) -> Option<ChangedPar
     ChangedPart::between(language, before, &known.read_text(file)?)
 }
 
-fn diff_work_tree(git: &Git) -> Result<WorkTreeDiff, HostError> {
+/// Returns true if a file of the last commit or of the index is gone from the work tree `root`: also
+/// where a directory or a link stands in its place.
+fn is_gone(root: &Path, entry: &StatusEntry) -> bool {
+    let was_file = match entry.entry {
+        EntryStatus::Tracked { submodule: true, .. }
+        | EntryStatus::Untracked { .. }
+        | EntryStatus::Ignored => return false,
+        EntryStatus::Tracked { staged, unstaged, .. } => [staged, unstaged].contains(&StatusChange::Type),
+        EntryStatus::Unmerged => false,
+    };
+    match root.join(entry.path.as_path()).symlink_metadata() {
+        Ok(found) => found.is_dir() || found.is_symlink() && was_file,
+        Err(_) => true,
+    }
+}
+
+fn diff_work_tree(git: &Git, root: &Path) -> Result<WorkTreeDiff, HostError> {
     let status =
         Git::run_blocking(git.status()).context("git can't tell what differs from the last commit")?;
     let (mut differing, mut read) = (WorkTreeDiff::default(), 0);
     for entry in status.entries {
-        let gone = match entry.entry {
-            EntryStatus::Tracked { staged, unstaged, .. } => {
-                unstaged == StatusChange::Deleted
-                    || staged == StatusChange::Deleted && unstaged == StatusChange::None
-            }
-            EntryStatus::Unmerged | EntryStatus::Untracked { .. } => false,
-            EntryStatus::Ignored => continue,
-        };
+        if entry.entry == EntryStatus::Ignored {
+            continue;
+        }
+        let gone = is_gone(root, &entry);
         let path = entry.path.to_string();
         let untracked = matches!(entry.entry, EntryStatus::Untracked { .. });
         // Without its text a file that is gone is known by its importers alone, and an existing
