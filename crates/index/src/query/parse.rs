@@ -76,6 +76,8 @@ pub struct Query {
     pub names: Vec<String>,
     /// The name, if the whole query is a single name.
     pub symbol: Option<String>,
+    /// True if the whole query is a single path or file name.
+    pub is_place: bool,
 }
 
 impl Query {
@@ -91,6 +93,7 @@ impl Query {
         };
         query.collect_mentions(text);
         let whole = text.trim();
+        query.is_place = query.places.len() == 1 && !whole.contains(char::is_whitespace);
         if is_name(whole) && !(is_stop_word(whole) && whole.len() < 4) {
             query.symbol = Some(whole.to_owned());
         }

@@ -16,26 +16,36 @@ const MIN_PASSAGE_SHARE: f32 = 0.5;
 /// Factor for files that people rarely change for a query's sake, if the query doesn't mention
 /// them.
 const SECONDARY_FACTOR: f32 = 0.6;
+/// Weight of a mention, and of one that is the whole query: more than all other signals together.
+const MENTION_WEIGHT: f32 = 0.25;
+const PLACE_WEIGHT: f32 = 3.0;
 /// Number of the best files whose single names are compared with the query.
 const MAX_COMPARED_FILES: usize = 20;
 
 /// Returns the weight of a signal, which is scaled to 0 to 1 over the source files. The first seven
 /// are the signals of published experiments, with their weights where others weren't better on all
 /// public data sets (`docs/search.md`). Vectors have the weight that the caller asks for.
-fn signal_weight(signal: Signal, vectors: f32) -> f32 {
+fn signal_weight(signal: Signal, asked: AskedWeights) -> f32 {
     match signal {
         Signal::Text => 1.0,
         Signal::Path => 0.23,
         Signal::Symbols => 0.13,
-        Signal::Mention => 0.25,
+        Signal::Mention => asked.mention,
         Signal::History => 0.05,
         Signal::HistoryTitle => 0.15,
         Signal::HistoryPool => 0.25,
         Signal::Near => 0.10,
         Signal::Topic | Signal::Defines => 0.10,
         Signal::Name => 0.05,
-        Signal::Vectors => vectors,
+        Signal::Vectors => asked.vectors,
     }
+}
+
+/// The weights of signals that depend on the query.
+#[derive(Debug, Clone, Copy, Default)]
+struct AskedWeights {
+    mention: f32,
+    vectors: f32,
 }
 
 /// The result of a search.
@@ -93,8 +103,7 @@ pub struct Searcher {
     totals: Vec<(u32, f32)>,
     /// The score of each file.
     sums: Vec<f32>,
-    /// The weight of vectors for this query.
-    vectors: f32,
+    weights: AskedWeights,
 }
 
 impl Searcher {
@@ -117,7 +126,6 @@ impl Searcher {
         if query.is_empty() && context.near.is_empty() && context.vectors.is_none() {
             return SearchResult::default();
         }
-        self.vectors = context.vectors.map_or(0.0, |(_, weight)| weight.max(0.0));
         let scales = self.compute_and_combine(corpus, history, query, context);
         let best = self.best_files(corpus, limit);
         let mut files: Vec<FileHit> = best
@@ -140,6 +148,10 @@ impl Searcher {
         query: &Query,
         context: QueryContext<'_>,
     ) -> [f32; Signal::ALL.len()] {
+        self.weights = AskedWeights {
+            mention: if query.is_place { PLACE_WEIGHT } else { MENTION_WEIGHT },
+            vectors: context.vectors.map_or(0.0, |(_, weight)| weight.max(0.0)),
+        };
         self.signals.compute_all(corpus, history, query, context);
         self.combine_signals(query, &self.signal_scales());
         let best: Vec<u32> =
@@ -191,11 +203,11 @@ impl Searcher {
     }
 
     fn combine_signals(&mut self, query: &Query, scales: &[f32; Signal::ALL.len()]) {
-        let Self { signals, totals, sums, vectors } = self;
+        let Self { signals, totals, sums, weights } = self;
         sums.clear();
         sums.resize(signals.purposes.len(), 0.0);
         for ((signal, scores), scale) in Signal::ALL.iter().zip(&signals.files).zip(scales) {
-            let weight = signal_weight(*signal, *vectors);
+            let weight = signal_weight(*signal, *weights);
             if weight > 0.0 && *scale > 0.0 {
                 sums.iter_mut()
                     .zip(scores.scores())
@@ -236,7 +248,7 @@ impl Searcher {
         let mut why: Vec<RankReason> = Vec::new();
         for ((signal, scores), scale) in Signal::ALL.iter().zip(&self.signals.files).zip(scales) {
             let strength = scale_score(scores.get(file), *scale);
-            let share = signal_weight(*signal, self.vectors) * strength;
+            let share = signal_weight(*signal, self.weights) * strength;
             if share > 0.0 {
                 why.push(RankReason { signal: *signal, strength, share });
             }
@@ -264,7 +276,7 @@ impl Searcher {
             list.extend(own.zip(scores.iter().copied()).filter(|(_, score)| *score > 0.0));
         }
         // Where no word matches, chunks with similar vectors are shown.
-        for (file, chunk, score) in self.signals.similar.iter().filter(|_| self.vectors > 0.0) {
+        for (file, chunk, score) in self.signals.similar.iter().filter(|_| self.weights.vectors > 0.0) {
             let wordless = self.signals.files.first().is_none_or(|text| text.get(*file) == 0.0);
             if let Some(list) = place_of(*file).filter(|_| wordless).and_then(|place| chunks.get_mut(place)) {
                 list.push((*chunk, *score));

@@ -105,6 +105,24 @@ fn words_find_files_with_reasons() {
 }
 
 #[test]
+fn a_path_alone_finds_its_file_first() {
+    let corpus = tree(0..FILES.len());
+    let files = [
+        ("src/http/mod.rs", "mod client;\nmod server;\n"),
+        ("src/lib.rs", "mod http;\nmod q;\n"),
+        ("src/q.rs", "fn long() {\n    one();\n    two();\n}\n"),
+        ("src/rs.rs", "fn src_rs() {}\n"),
+    ];
+    for path in ["src/http/mod.rs", "src/q.rs", "q.rs:3", "./src/lib.rs"] {
+        let found = paths(&answer_of(&files, path));
+        assert!(path.contains(found[0].rsplit('/').next().unwrap()), "{path}: {found:?}");
+    }
+    assert_eq!(paths(&ask(&corpus, "lib/app.py"))[0], "lib/app.py");
+    // Two files have the name, and come before others.
+    assert_eq!(paths(&ask(&corpus, "app.py"))[..2], ["lib/app.py", "src/net/app.py"]);
+}
+
+#[test]
 fn the_order_of_files_changes_nothing() {
     let (one, other) = (tree(0..FILES.len()), tree((0..FILES.len()).rev()));
     let plain = |answer: SearchResult| -> Vec<_> {
