@@ -75,6 +75,46 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
+        language: Language::Rust,
+        files: &[
+            "app/src/cli.rs",
+            "app/src/opts.rs",
+            "app/src/lib.rs",
+            "app/src/y.rs",
+            "app/src/bin/tool/main.rs",
+            "app/src/bin/tool/x.rs",
+            "app/src/bin/tool/y.rs",
+            "core/source/entry.rs",
+            "core/source/deep.rs",
+        ],
+        settings: &[
+            ("Cargo.toml", "[workspace.dependencies]\nheart = { package = \"core-lib\", path = \"core\" }\n"),
+            (
+                "app/Cargo.toml",
+                "[package]\nname = \"app\"\n[dependencies]\nheart.workspace = true\n\
+                 [target.'cfg(unix)'.dependencies]\nunixy = { package = \"core-lib\", path = \"../core\" }\n\
+                 [[bin]]\nname = \"cli\"\npath = \"src/cli.rs\"\n",
+            ),
+            (
+                "core/Cargo.toml",
+                "[package]\nname = \"core-lib\"\n[lib]\nname = \"kernel\"\npath = \"source/entry.rs\"\n",
+            ),
+        ],
+        imports: &[
+            ("app/src/cli.rs", "mod opts;", &["app/src/opts.rs"]),
+            ("app/src/opts.rs", "use super::run;", &["app/src/lib.rs"]),
+            ("app/src/opts.rs", "mod inner;", &[]),
+            ("app/src/cli.rs", "use heart::deep::dig;", &["core/source/deep.rs"]),
+            ("app/src/cli.rs", "use unixy::top;", &["core/source/entry.rs"]),
+            ("app/src/cli.rs", "use kernel::top;", &["core/source/entry.rs"]),
+            ("app/src/cli.rs", "use core_lib::top;", &["package:core_lib"]),
+            ("app/src/bin/tool/x.rs", "use crate::y::why;", &["app/src/bin/tool/y.rs"]),
+            ("core/source/entry.rs", "mod deep;", &["core/source/deep.rs"]),
+            ("core/source/deep.rs", "use crate::top;", &["core/source/entry.rs"]),
+            ("core/source/deep.rs", "use super::top;", &["core/source/entry.rs"]),
+        ],
+    },
+    Case {
         language: Language::Python,
         files: &[
             "setup.py",

@@ -20,6 +20,8 @@ const MAX_EXTENDS: usize = 8;
 pub struct ImportSettings {
     /// By folder.
     pub(super) crates: BTreeMap<String, RustCrate>,
+    /// By folder: names of renamed crates, and the packages that they mean.
+    pub(super) renamed_crates: BTreeMap<String, BTreeMap<String, String>>,
     pub(super) packages: BTreeMap<String, NpmPackage>,
     pub(super) modules: BTreeMap<String, GoModule>,
     pub(super) composers: BTreeMap<String, Vec<(String, String)>>,
@@ -32,10 +34,12 @@ pub struct ImportSettings {
 pub(super) struct RustCrate {
     /// Its name in code.
     pub(super) name: String,
+    /// The name of its package, as code would have it.
+    pub(super) package: String,
     /// The root file of its library, from the crate's folder.
     pub(super) library: Option<String>,
-    /// Names of renamed dependencies.
-    pub(super) renamed: BTreeMap<String, String>,
+    /// Root files that the manifest names, from the crate's folder.
+    pub(super) roots: Vec<String>,
 }
 
 /// A package of JavaScript.
@@ -97,7 +101,9 @@ impl ImportSettings {
         let json = || serde_json::from_str::<Value>(&strip_json_extensions(text)).ok();
         match super::last_part(path) {
             "Cargo.toml" => {
-                if let Some(found) = toml::from_str(text).ok().and_then(|table| parse_cargo(&table)) {
+                let Ok(table) = toml::from_str(text) else { return };
+                self.renamed_crates.insert(folder.clone(), parse_renamed_crates(&table));
+                if let Some(found) = parse_cargo(&table) {
                     self.crates.insert(folder, found);
                 }
             }
@@ -127,7 +133,10 @@ impl ImportSettings {
     pub fn remove_settings(&mut self, path: &str) {
         let folder = super::parent(path);
         match super::last_part(path) {
-            "Cargo.toml" => drop(self.crates.remove(folder)),
+            "Cargo.toml" => {
+                self.crates.remove(folder);
+                self.renamed_crates.remove(folder);
+            }
             "package.json" => drop(self.packages.remove(folder)),
             "go.mod" => drop(self.modules.remove(folder)),
             "composer.json" => drop(self.composers.remove(folder)),
@@ -170,18 +179,34 @@ fn is_tsconfig(name: &str) -> bool {
 
 fn parse_cargo(table: &toml::Table) -> Option<RustCrate> {
     let text = |value: Option<&toml::Value>, key: &str| Some(value?.get(key)?.as_str()?.to_owned());
-    let code = |name: &str| name.replace('-', "_");
-    let name = text(table.get("lib"), "name").or_else(|| text(table.get("package"), "name"))?;
-    let mut renamed = BTreeMap::new();
-    for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
-        let entries = table.get(section).and_then(toml::Value::as_table).into_iter().flatten();
-        for (name, value) in entries.take(MAX_ENTRIES) {
-            if let Some(package) = text(Some(value), "package") {
-                renamed.insert(code(name), code(&package));
-            }
-        }
-    }
-    Some(RustCrate { name: code(&name), library: text(table.get("lib"), "path"), renamed })
+    let package = text(table.get("package"), "name");
+    let name = text(table.get("lib"), "name").or_else(|| package.clone())?;
+    let library = text(table.get("lib"), "path");
+    let targets = ["bin", "test", "bench", "example"].iter().filter_map(|kind| table.get(*kind)?.as_array());
+    let paths = targets.flat_map(|targets| targets.iter().take(MAX_ENTRIES));
+    let roots = paths.filter_map(|target| text(Some(target), "path")).chain(library.clone()).collect();
+    Some(RustCrate { name: code_name(&name), package: code_name(&package.unwrap_or(name)), library, roots })
+}
+
+/// Returns the name of a crate as code has it.
+fn code_name(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// Returns the names of dependencies under which code knows another package: also those of a
+/// workspace, and of some targets only.
+fn parse_renamed_crates(table: &toml::Table) -> BTreeMap<String, String> {
+    let targets = table.get("target").and_then(toml::Value::as_table).into_iter().flatten();
+    let places = targets.take(MAX_ENTRIES).map(|(_, target)| target).chain(table.get("workspace"));
+    let tables = std::iter::once(table).chain(places.filter_map(toml::Value::as_table));
+    let sections = tables.flat_map(|table| {
+        let sections = ["dependencies", "dev-dependencies", "build-dependencies"];
+        sections.into_iter().filter_map(|section| table.get(section)?.as_table())
+    });
+    let entries = sections.flat_map(|section| section.iter().take(MAX_ENTRIES));
+    let renamed = entries
+        .filter_map(|(name, value)| Some((code_name(name), code_name(value.get("package")?.as_str()?))));
+    renamed.collect()
 }
 
 fn parse_package_json(value: &Value) -> NpmPackage {

@@ -26,13 +26,13 @@ impl FileResolver<'_> {
                 module = parent(&module).to_owned();
             }
             let files = files_of_modules(&mut self.lookup, &module, &parts, &import.names);
-            return to_files_target(files).unwrap_or_default();
+            return to_files_target(self.or_named_root(files, &module)).unwrap_or_default();
         }
         match parts.split_first() {
             Some((&"crate", rest)) => {
                 let root = self.crate_root();
                 let files = files_of_modules(&mut self.lookup, &root, rest, &import.names);
-                to_files_target(files).unwrap_or_default()
+                to_files_target(self.or_named_root(files, &root)).unwrap_or_default()
             }
             Some((first, rest)) => self.resolve_named_path(first, rest, import),
             None => ImportTarget::Nothing,
@@ -42,9 +42,15 @@ impl FileResolver<'_> {
     /// Resolves a path that begins with a name: a sibling module, a crate of the project, or a
     /// third-party one.
     fn resolve_named_path(&mut self, first: &str, rest: &[&str], import: &Import) -> ImportTarget {
-        let own = folder_and_ancestors(self.folder).find_map(|folder| self.settings.crates.get(folder));
-        let name = own.and_then(|own| own.renamed.get(first)).map_or(first, String::as_str).to_owned();
-        let known = self.settings.crates.iter().find(|(_, one)| one.name == name);
+        let settings = self.settings;
+        let renamed = folder_and_ancestors(self.folder)
+            .find_map(|folder| settings.renamed_crates.get(folder)?.get(first))
+            .map(String::as_str);
+        let name = renamed.unwrap_or(first).to_owned();
+        let known = settings.crates.iter().find(|(_, one)| match renamed {
+            Some(package) => one.package == package,
+            None => one.name == first,
+        });
         if let Some((folder, one)) = known {
             let library = one.library.as_deref().unwrap_or("src/lib.rs");
             let root = join_path(folder, library).unwrap_or_default();
@@ -70,7 +76,9 @@ impl FileResolver<'_> {
     /// Returns the folder of the file's submodules.
     fn module_folder(&self) -> String {
         let stem = last_part(self.path).trim_end_matches(".rs");
-        let begins = matches!(stem, "mod" | "lib" | "main" | "build") || self.is_crate_target();
+        let begins = matches!(stem, "mod" | "lib" | "main" | "build")
+            || self.is_crate_target()
+            || self.named_roots().any(|root| root == self.path);
         if begins { self.folder.to_owned() } else { join_path(self.folder, stem).unwrap_or_default() }
     }
 
@@ -79,6 +87,22 @@ impl FileResolver<'_> {
         matches!(last_part(self.folder), "tests" | "examples" | "benches" | "bin")
             && (self.settings.crates.contains_key(parent(self.folder))
                 || last_part(self.folder) == "bin" && last_part(parent(self.folder)) == "src")
+    }
+
+    /// Returns the root files that the manifest of the file's crate names.
+    fn named_roots(&self) -> impl Iterator<Item = String> + use<'_> {
+        let own = folder_and_ancestors(self.folder)
+            .find_map(|folder| Some((folder, self.settings.crates.get(folder)?)));
+        own.into_iter().flat_map(|(folder, own)| own.roots.iter().filter_map(|root| join_path(folder, root)))
+    }
+
+    /// Returns the files; or, where there are none, the named root file in a folder of modules.
+    fn or_named_root(&mut self, files: Vec<String>, folder: &str) -> Vec<String> {
+        if !files.is_empty() {
+            return files;
+        }
+        let roots: Vec<String> = self.named_roots().filter(|root| parent(root) == folder).collect();
+        roots.into_iter().find_map(|root| self.lookup.existing_file(root)).into_iter().collect()
     }
 
     /// Returns the folder of the modules of the file's crate.
@@ -93,11 +117,14 @@ impl FileResolver<'_> {
             let library = self.settings.crates.get(&folder).and_then(|one| one.library.clone());
             // `tests/x/main.rs` is a crate of its own.
             let inside = self.path.get(folder.len()..).unwrap_or_default().trim_start_matches('/').to_owned();
-            let mut parts = inside.split('/');
-            if let (Some(kind @ ("tests" | "examples" | "benches")), Some(name), Some(_)) =
-                (parts.next(), parts.next(), parts.next())
-            {
-                return join_path(&folder, &format!("{kind}/{name}")).unwrap_or_default();
+            match inside.split('/').collect::<Vec<_>>().as_slice() {
+                [kind @ ("tests" | "examples" | "benches"), name, _, ..] => {
+                    return join_path(&folder, &format!("{kind}/{name}")).unwrap_or_default();
+                }
+                ["src", "bin", name, _, ..] => {
+                    return join_path(&folder, &format!("src/bin/{name}")).unwrap_or_default();
+                }
+                _ => {}
             }
             let library = library.as_deref().map_or("src", parent).to_owned();
             return join_path(&folder, &library).unwrap_or_default();
