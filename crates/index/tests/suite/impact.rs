@@ -610,3 +610,23 @@ fn paths_in_code_lead_to_other_crates_and_modules() {
     let packages: Vec<&str> = tree.graph.packages(tree.graph.find_file("user/src/a.rs").unwrap()).collect();
     assert!(packages.is_empty(), "{packages:?}");
 }
+
+#[test]
+fn a_module_of_ruby_affects_the_types_that_include_it() {
+    let tree = Tree::new(&[
+        (
+            "app/models/loud.rb",
+            "module Loud\n  included do\n    before_save :shout\n  end\n\n  def shout\n    1\n  end\nend\n",
+        ),
+        ("app/models/dog.rb", "class Dog\n  include Loud\n  def bark\n    2\n  end\nend\n"),
+        ("spec/models/dog_spec.rb", "RSpec.describe Dog do\n  it { Dog.new.bark }\nend\n"),
+        // A namespace is no reason.
+        ("lib/zoo/cat.rb", "module Zoo\n  class Cat\n    def purr\n      1\n    end\n  end\nend\n"),
+        ("lib/keeper.rb", "require 'zoo/cat'\nclass Keeper\n  def feed\n    Zoo::Bird.new\n  end\nend\n"),
+    ]);
+    for line in [3, 7] {
+        let affected = tree.affected_by_line("app/models/loud.rb", line);
+        assert_eq!(affected, ["app/models/dog.rb", "spec/models/dog_spec.rb"], "{line}");
+    }
+    assert_eq!(tree.affected_by_line("lib/zoo/cat.rb", 4), [""; 0]);
+}

@@ -1,5 +1,6 @@
 //! The symbols of a file, by line and by nesting.
 
+use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
 use crate::graph::name_dependencies::{NameRole, is_type, role_of_kind};
@@ -57,7 +58,24 @@ impl Symbols {
                 inside: symbol.inside,
             })
         };
-        Some(Self { all: numbers.map(symbol).collect::<Option<_>>()? })
+        let mut symbols = Self { all: numbers.map(symbol).collect::<Option<_>>()? };
+        if record.language == Some(Language::Ruby) {
+            symbols.tell_mixins_from_namespaces();
+        }
+        Some(symbols)
+    }
+
+    /// Makes traits of Ruby's modules with methods of their own, which types include.
+    fn tell_mixins_from_namespaces(&mut self) {
+        let methods = self.all.iter().filter(|symbol| symbol.kind == SymbolKind::Method);
+        let around: Vec<u32> = methods.filter_map(|symbol| symbol.inside).collect();
+        for own in around {
+            if let Some(symbol) = self.all.get_mut(own as usize)
+                && symbol.kind == SymbolKind::Module
+            {
+                symbol.kind = SymbolKind::Trait;
+            }
+        }
     }
 
     pub(super) fn get(&self, own: u32) -> Option<&Symbol> {
