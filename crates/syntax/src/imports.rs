@@ -7,13 +7,13 @@ mod collector;
 mod markup;
 pub(crate) use markup::local_file;
 mod package_imports;
+mod path_uses;
 mod rust;
-mod rust_paths;
 mod scripting_languages;
 
 use collector::ImportCollector;
 pub use collector::{Import, MAX_IMPORTS};
-pub(crate) use rust_paths::finish_path_uses;
+pub(crate) use path_uses::finish_path_uses;
 
 use tree_sitter::Node;
 
@@ -49,6 +49,7 @@ pub(crate) fn may_import(language: Language, kind: &str) -> bool {
             "require_once_expression",
             "include_expression",
             "include_once_expression",
+            "qualified_name",
         ],
         Language::Lua => &["function_call"],
         Language::Bash => &["command"],
@@ -68,10 +69,13 @@ pub(crate) fn collect_imports(
     out: &mut Vec<Import>,
     path_uses: &mut Vec<Import>,
 ) {
-    if matches!(node.kind(), "identifier" | "crate" | "self" | "super") {
-        let mut into = ImportCollector { text, out: path_uses, first_row: 0, macro_depth: 0 };
-        rust_paths::add_path_use(node, ancestors, &mut into);
-        return;
+    let mut paths = ImportCollector { text, out: path_uses, first_row: 0, macro_depth: 0 };
+    match node.kind() {
+        "identifier" | "crate" | "self" | "super" => {
+            return path_uses::add_rust_path(node, ancestors, &mut paths);
+        }
+        "qualified_name" => return path_uses::add_php_path(node, ancestors, &mut paths),
+        _ => {}
     }
     let mut into = ImportCollector { text, out, first_row: 0, macro_depth: 0 };
     match language {

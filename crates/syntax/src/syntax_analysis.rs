@@ -15,7 +15,7 @@ pub struct SyntaxAnalysis {
     /// Its imports.
     pub imports: Vec<Import>,
     /// Paths in code by which it names something of another module without an import, each once;
-    /// of Rust alone.
+    /// of Rust and PHP.
     pub path_uses: Vec<Import>,
     /// The sections of a document; for code, the doc comments and docstrings that mention other
     /// symbols.

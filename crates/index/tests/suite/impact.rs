@@ -630,3 +630,19 @@ fn a_module_of_ruby_affects_the_types_that_include_it() {
     }
     assert_eq!(tree.affected_by_line("lib/zoo/cat.rb", 4), [""; 0]);
 }
+
+#[test]
+fn a_name_with_its_namespace_needs_no_import() {
+    let tree = Tree::new(&[
+        ("composer.json", "{\"autoload\": {\"psr-4\": {\"App\\\\\": \"app/\"}}}"),
+        (
+            "app/Models/User.php",
+            "<?php\nnamespace App\\Models;\nclass User {\n  static function make() {}\n}\n",
+        ),
+        (
+            "tests/UserTest.php",
+            "<?php\nnamespace Tests;\nclass UserTest {\n  function makes() { \\App\\Models\\User::make(); }\n}\n",
+        ),
+    ]);
+    assert_eq!(tree.affected_by_line("app/Models/User.php", 4), ["tests/UserTest.php"]);
+}

@@ -608,4 +608,10 @@ fn paths_in_code_are_found_where_no_import_brings_them_in() {
         ]
     );
     assert_eq!(to_lines(&analyse(Language::Python, "import a\na.b()\n").unwrap().path_uses), [""; 0]);
+    if Language::Php.is_built_in() {
+        let text = "<?php\nuse \\App\\Lead;\nclass A extends \\App\\Base implements \\Countable {\n    \
+            function f(Sub\\B $b): \\App\\Lead { new \\App\\Base(); return \\App\\Till\\Coin::make(); }\n}\n";
+        let found = to_lines(&analyse(Language::Php, text).unwrap().path_uses);
+        assert_eq!(found, ["3 App\\Base", "4 App\\Till\\Coin"]);
+    }
 }

@@ -1,11 +1,11 @@
-//! Paths in Rust's code that lead to other modules and crates without an import:
-//! `shop::till::open()`, `crate::till::Till`.
+//! Paths in code that lead to other modules without an import: `shop::till::open()` and
+//! `crate::till::Till` in Rust, `\Shop\Till` in PHP.
 
 use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use super::collector::{Import, ImportCollector};
+use super::collector::{Import, ImportCollector, without_blanks};
 use super::rust::{add_import, inner_modules};
 
 /// Maximum parts of a path that are read.
@@ -39,7 +39,7 @@ const OUTSIDE: [&str; 24] = [
 ];
 
 /// Adds the path that begins with a node, in the form of an import: the modules, and the item.
-pub(super) fn add_path_use(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
+pub(super) fn add_rust_path(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
     let (before, rest) = into.text.split_at_checked(node.start_byte()).unwrap_or_default();
     // Most names have no path; only the first part of one begins it.
     if !rest.get(node.byte_range().len()..).is_some_and(|after| after.starts_with("::"))
@@ -61,6 +61,15 @@ pub(super) fn add_path_use(node: Node<'_>, ancestors: &[Node<'_>], into: &mut Im
     }
     let inner = if matches!(*first, "self" | "super") { inner_modules(ancestors, into) } else { Vec::new() };
     add_import(node, &modules.join("::"), vec![(*name).to_owned()], &inner, into);
+}
+
+/// Adds a name of PHP with its whole namespace.
+pub(super) fn add_php_path(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
+    let name = into.text_of(node).strip_prefix('\\').filter(|name| name.contains('\\'));
+    if let Some(name) = name.filter(|_| !ancestors.iter().any(|outer| outer.kind() == "namespace_use_clause"))
+    {
+        into.add_package(node, &without_blanks(name), Vec::new());
+    }
 }
 
 /// Returns the parts of the path at the beginning of a text, without arguments of types.
