@@ -115,12 +115,16 @@ impl Analyser {
         bytes: &[u8],
         parsed: bool,
     ) -> FileAnalysis {
-        let (content, text) = content::decode_content(bytes);
+        let (mut content, text) = content::decode_content(bytes);
         let (text, veiled) = blank_secrets(text, &self.redactor);
+        let name = path.to_string();
+        // Many people write a paragraph as one line.
+        if content == ContentType::Minified && purpose::is_document(&name) && content::is_prose(&text) {
+            content = ContentType::Text;
+        }
         if !matches!(content, ContentType::Text | ContentType::Minified) {
             return self.analyse_path_only(path, stamp, content);
         }
-        let name = path.to_string();
         let mut facts = empty_analysis(path, stamp, content);
         facts.hash = *blake3::hash(bytes).as_bytes();
         facts.flags = PurposeFlags { veiled, ..purpose_of_file(&name, &text) };

@@ -107,9 +107,13 @@ pub(crate) fn purpose_of_file(path: &str, text: &str) -> PurposeFlags {
         generated: is_generated(name, text),
         vendored: within(&VENDOR_DIRECTORIES),
         test: within(&TEST_DIRECTORIES) || is_test(name),
-        doc: within(&DOC_DIRECTORIES)
-            || extension(name).is_some_and(|end| DOCUMENT_EXTENSIONS.contains(&end)),
+        doc: within(&DOC_DIRECTORIES) || is_document(name),
     }
+}
+
+/// Returns true for a document, by its name.
+pub(super) fn is_document(name: &str) -> bool {
+    extension(name).is_some_and(|end| DOCUMENT_EXTENSIONS.contains(&end))
 }
 
 /// Returns the directories without those of a package, which say nothing about a file: many a

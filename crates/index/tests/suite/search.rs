@@ -123,6 +123,24 @@ fn a_path_alone_finds_its_file_first() {
 }
 
 #[test]
+fn prose_with_a_line_for_each_paragraph_is_searched() {
+    let english = "The clerk counts the coins of the till before the shop closes for the day. ".repeat(14);
+    let chinese = "店员在每天关门之前清点钱箱里的硬币。".repeat(20);
+    let script = "function a(b){return b.map(c=>c.d)}".repeat(30);
+    let paragraphs = |text: &str| format!("# One\n\n{}", format!("{text}\n\n").repeat(8));
+    let files = [
+        ("docs/a.md", &*paragraphs(&english)),
+        ("docs/b.md", &*paragraphs(&chinese)),
+        ("docs/c.md", &*paragraphs(&script)),
+        ("src/d.js", &*paragraphs(&script)),
+    ];
+    assert_eq!(paths(&answer_of(&files, "count coins")), ["docs/a.md"]);
+    assert_eq!(paths(&answer_of(&files, "清点钱箱")), ["docs/b.md"]);
+    // Generated lines, in a document too.
+    assert_eq!(paths(&answer_of(&files, "function return map")), [""; 0]);
+}
+
+#[test]
 fn the_order_of_files_changes_nothing() {
     let (one, other) = (tree(0..FILES.len()), tree((0..FILES.len()).rev()));
     let plain = |answer: SearchResult| -> Vec<_> {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use super::collector::{Import, ImportCollector, without_blanks};
+use super::collector::{Import, ImportCollector, MAX_IMPORTS, without_blanks};
 use super::rust::{add_import, inner_modules};
 
 /// Maximum parts of a path that are read.
@@ -45,6 +45,7 @@ pub(super) fn add_rust_path(node: Node<'_>, ancestors: &[Node<'_>], into: &mut I
     if !rest.get(node.byte_range().len()..).is_some_and(|after| after.starts_with("::"))
         || before.ends_with("::")
         || before.ends_with('$')
+        || into.out.len() >= MAX_IMPORTS
         || ancestors.iter().any(|outer| matches!(outer.kind(), "use_declaration" | "visibility_modifier"))
     {
         return;
