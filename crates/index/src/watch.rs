@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use journeyman_ignore_rules::CACHE_TAG_FILE;
 use journeyman_protocol::RelPath;
 use notify::event::EventKind;
 use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -353,7 +354,8 @@ impl DirectoryWatch {
                 continue;
             }
             let name = path.file_name().map_or(&[][..], |name| name.as_bytes());
-            if [b".gitignore".as_slice(), b".ignore", IGNORE_FILE.as_bytes()].contains(&name) {
+            if [b".gitignore".as_slice(), b".ignore", IGNORE_FILE.as_bytes(), CACHE_TAG_FILE].contains(&name)
+            {
                 changes.scan_reason.get_or_insert_with(|| "ignore rules changed".to_owned());
             }
             let is_directory = || path.symlink_metadata().is_ok_and(|found| found.is_dir());
@@ -435,11 +437,12 @@ mod tests {
             watch.collect_changes(&events, &queue).scan_reason.as_deref(),
             Some("directories changed")
         );
-        queue.enqueue(made(&root.join("src/.gitignore")));
-        assert_eq!(
-            watch.collect_changes(&events, &queue).scan_reason.as_deref(),
-            Some("ignore rules changed")
-        );
+        // A tag has its directory left out, as a rule does.
+        for rules in ["src/.gitignore", "src/CACHEDIR.TAG"] {
+            queue.enqueue(made(&root.join(rules)));
+            let reason = watch.collect_changes(&events, &queue).scan_reason;
+            assert_eq!(reason.as_deref(), Some("ignore rules changed"), "{rules}");
+        }
     }
 
     #[test]
