@@ -41,6 +41,17 @@ pub struct MatchingLine {
     pub text: String,
 }
 
+/// The lines that match a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MatchingLines {
+    /// By path and line.
+    pub lines: Vec<MatchingLine>,
+    /// True if there are more.
+    pub has_more: bool,
+    /// Number of files that are too long to be read: they may have more.
+    pub too_long: usize,
+}
+
 impl ProjectIndex {
     /// Opens the index of the tree at `root`, kept in `directory`, which is created if need be;
     /// files are read by a number of threads.
@@ -176,8 +187,8 @@ impl ProjectIndex {
         History::load(&self.history).ok().flatten()
     }
 
-    /// Returns the lines that a pattern of the `regex` crate matches, by path and line; at most
-    /// `limit`, and whether there are more. Reads only files that may match.
+    /// Returns the lines that a pattern of the `regex` crate matches, at most `limit`. Reads only
+    /// files that may match.
     ///
     /// # Errors
     /// [`PatternError`].
@@ -187,28 +198,42 @@ impl ProjectIndex {
         pattern: &str,
         case_insensitive: bool,
         limit: usize,
-    ) -> Result<(Vec<MatchingLine>, bool), PatternError> {
+    ) -> Result<MatchingLines, PatternError> {
         let mut regex = RegexBuilder::new(pattern);
         regex.case_insensitive(case_insensitive).multi_line(true).size_limit(MAX_COMPILED_PATTERN_BYTES);
         let regex = regex.build().map_err(|error| PatternError::new(&error))?;
-        let mut lines = Vec::new();
+        let mut found = MatchingLines::default();
         for file in candidate_files(snapshot, pattern, case_insensitive)?.files {
             let Some(path) = snapshot.file(file).and_then(|file| file.path()) else { continue };
-            let Some(bytes) = self.read_content(&path) else { continue };
-            let bytes = decode_utf16(bytes);
-            for (number, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            let bytes = match self.source.read(&path) {
+                Ok((SourceContent::Whole(bytes), _)) => decode_utf16(bytes),
+                Ok((SourceContent::TooLong, _)) => {
+                    found.too_long += 1;
+                    continue;
+                }
+                Err(_) => continue,
+            };
+            for (number, text) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+                let text = text.strip_suffix(b"\n").unwrap_or(text);
                 let text = text.strip_suffix(b"\r").unwrap_or(text);
                 if !regex.is_match(text) {
                     continue;
                 }
-                if lines.len() == limit {
-                    return Ok((lines, true));
+                if found.lines.len() == limit {
+                    found.has_more = true;
+                    return Ok(found);
                 }
-                let shown = text.get(..MAX_RETURNED_LINE_BYTES).unwrap_or(text);
-                let text = String::from_utf8_lossy(shown).into_owned();
-                lines.push(MatchingLine { file, line: u32::try_from(number + 1).unwrap_or(u32::MAX), text });
+                let line = u32::try_from(number + 1).unwrap_or(u32::MAX);
+                found.lines.push(MatchingLine { file, line, text: to_returned_line(text) });
             }
         }
-        Ok((lines, false))
+        Ok(found)
     }
+}
+
+/// Returns the beginning of a line, cut between two characters.
+fn to_returned_line(line: &[u8]) -> String {
+    let is_inside = |end: usize| line.get(end).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let end = (0..=MAX_RETURNED_LINE_BYTES).rev().find(|end| !is_inside(*end)).unwrap_or_default();
+    String::from_utf8_lossy(line.get(..end).unwrap_or(line)).into_owned()
 }

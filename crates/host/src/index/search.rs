@@ -1,7 +1,8 @@
 //! Searching the files, symbols, lines and documents of a project.
 
+use journeyman_index::analyser::MAX_FILE_BYTES;
 use journeyman_index::docs::{SectionHit, SectionReason, search_sections};
-use journeyman_index::project::MatchingLine;
+use journeyman_index::project::{MatchingLine, MatchingLines};
 use journeyman_index::query::{
     Definition, FileHit, LineChooser, MAX_ANSWER_FILES, Passage, Query, QueryContext, SearchResult, Searcher,
     find_definitions, full_name,
@@ -86,7 +87,13 @@ impl SearchResults {
         let SearchOptions { text, kind, limit, ignore_case, near } = *options;
         if kind == SearchKind::Text {
             let found = project.matching_lines(snapshot, text, ignore_case, limit);
-            let (lines, has_more) = found.map_err(HostError::usage)?;
+            let MatchingLines { lines, has_more, too_long } = found.map_err(HostError::usage)?;
+            if too_long > 0 {
+                let limit = MAX_FILE_BYTES >> 20;
+                (index.note)(&format!(
+                    "note: files of more than {limit} MiB, which aren't searched: {too_long}"
+                ));
+            }
             return Ok(Self { found: FoundResults::Lines(lines), has_more });
         }
         // One result more than wanted tells if there are more.
