@@ -173,8 +173,8 @@ fn changed_part(known: &CodeGraph, file: u32, before: &str) -> Option<ChangedPar
     ChangedPart::between(language, before, &known.read_text(file)?)
 }
 
-/// Returns true if a file of the last commit or of the index is gone from the work tree `root`: also
-/// where a directory or a link stands in its place.
+/// Returns true if a file that git knows is gone from the tree at `root`: also where a directory or
+/// a link stands in its place.
 fn is_gone(root: &Path, entry: &StatusEntry) -> bool {
     let was_file = match entry.entry {
         EntryStatus::Tracked { submodule: true, .. }

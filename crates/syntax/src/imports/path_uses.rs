@@ -55,7 +55,7 @@ pub(super) fn add_rust_path(node: Node<'_>, ancestors: &[Node<'_>], into: &mut I
     let Some(first) = parts.first().filter(|first| !is_item(first) && !OUTSIDE.contains(first)) else {
         return;
     };
-    let item = parts.iter().position(|part| is_item(&part)).unwrap_or(parts.len() - 1);
+    let item = parts.iter().position(is_item).unwrap_or(parts.len() - 1);
     let (Some(name), Some(modules)) = (parts.get(item), parts.get(..item)) else { return };
     if modules.is_empty() || matches!(*name, "self" | "super" | "crate") {
         return;
