@@ -376,6 +376,26 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
+        language: Language::CSharp,
+        files: &[
+            "Shop.csproj",
+            "Models/Cart.cs",
+            "Program.cs",
+            "api/src/Acme.Api.csproj",
+            "api/src/Http/Get.cs",
+            "api/src/Start.cs",
+        ],
+        settings: &[],
+        imports: &[
+            ("Program.cs", "using Shop.Models;", &["Models/Cart.cs"]),
+            ("Program.cs", "using C = Shop.Models.Cart;", &["Models/Cart.cs"]),
+            ("Program.cs", "using Acme.Api.Http;", &["api/src/Http/Get.cs"]),
+            ("Program.cs", "using Acme.Api;", &["api/src/Start.cs"]),
+            ("Models/Cart.cs", "using Shop;", &["Program.cs"]),
+            ("Program.cs", "using Other.Models;", &["package:Other"]),
+        ],
+    },
+    Case {
         language: Language::Ruby,
         files: &["lib/shop.rb", "lib/shop/cart.rb", "spec/cart_spec.rb", "gems/x/lib/x/y.rb"],
         settings: &[],

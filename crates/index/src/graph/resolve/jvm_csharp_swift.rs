@@ -8,6 +8,8 @@ use super::nearest_files;
 use super::{FileResolver, ImportTarget, files_or_package, join_path};
 
 const JVM_EXTENSIONS: [&str; 3] = [".java", ".kt", ".scala"];
+/// Maximum parts of a namespace in the name of one folder or project.
+const MAX_PROJECT_NAME_PARTS: usize = 6;
 /// Maximum parts of a name that are tried as nested types and members.
 const MAX_NESTED_PARTS: usize = 3;
 
@@ -61,7 +63,7 @@ impl FileResolver<'_> {
         let parts: Vec<&str> = name.split('.').collect();
         let mut folders = Vec::new();
         // A folder's name may have several parts.
-        for long in 1..=parts.len().min(6) {
+        for long in 1..=parts.len().min(MAX_PROJECT_NAME_PARTS) {
             let end = parts.get(parts.len() - long..).unwrap_or_default().join(".");
             folders.extend(self.lookup.folders_ending_with(&end));
         }
@@ -72,6 +74,10 @@ impl FileResolver<'_> {
         folders.retain(fits);
         let mut files: Vec<String> =
             folders.iter().flat_map(|folder| self.lookup.files_in_folder(folder, &[".cs"])).collect();
+        if files.is_empty() {
+            let folders = self.project_folders_of_namespace(&parts);
+            files = folders.iter().flat_map(|folder| self.lookup.files_in_folder(folder, &[".cs"])).collect();
+        }
         // A type qualified by its namespace.
         if files.is_empty()
             && let Some((last, outer)) = parts.split_last().filter(|(_, outer)| !outer.is_empty())
@@ -82,8 +88,26 @@ impl FileResolver<'_> {
                 let folder = super::parent(file).replace('/', ".");
                 folder.strip_suffix(&dotted).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             });
+            if files.is_empty() {
+                let paths = self.project_folders_of_namespace(outer).into_iter();
+                let paths = paths.filter_map(|folder| join_path(&folder, &format!("{last}.cs")));
+                files = paths.filter_map(|path| self.lookup.existing_file(path)).collect();
+            }
         }
         files_or_package(files, parts.first().copied().unwrap_or_default())
+    }
+
+    /// Returns the folders of a namespace that begins with the name of a project file: `Models`
+    /// beside `Shop.csproj` is `Shop.Models`, whatever the project's folder is called.
+    fn project_folders_of_namespace(&mut self, parts: &[&str]) -> Vec<String> {
+        let mut folders = Vec::new();
+        for long in 1..=parts.len().min(MAX_PROJECT_NAME_PARTS) {
+            let Some((project, inner)) = parts.split_at_checked(long) else { break };
+            for file in self.lookup.files_ending_with(&format!("{}.csproj", project.join("."))) {
+                folders.extend(join_path(super::parent(&file), &inner.join("/")));
+            }
+        }
+        folders
     }
 
     /// Resolves Swift's `import A`: the folder of a target.
