@@ -106,7 +106,7 @@ pub(crate) fn purpose_of_file(path: &str, text: &str) -> PurposeFlags {
         veiled: false,
         generated: is_generated(name, text),
         vendored: within(&VENDOR_DIRECTORIES),
-        test: within(&TEST_DIRECTORIES) || is_test(name),
+        test: within(&TEST_DIRECTORIES) || is_test_source_set(&lower) || is_test(name),
         doc: within(&DOC_DIRECTORIES) || is_document(name),
     }
 }
@@ -114,6 +114,14 @@ pub(crate) fn purpose_of_file(path: &str, text: &str) -> PurposeFlags {
 /// Returns true for a document, by its name.
 pub(super) fn is_document(name: &str) -> bool {
     extension(name).is_some_and(|end| DOCUMENT_EXTENSIONS.contains(&end))
+}
+
+/// Returns true for the sources of tests under another name than `test`: `src/androidTest/java`.
+fn is_test_source_set(directories: &str) -> bool {
+    let mut parts = directories.rsplit('/');
+    parts.next().is_some_and(|language| JVM_LANGUAGES.contains(&language))
+        && parts.next().is_some_and(|set| set.ends_with("test"))
+        && parts.next() == Some("src")
 }
 
 /// Returns the directories without those of a package, which say nothing about a file: many a
@@ -177,6 +185,7 @@ mod tests {
         let (main, test) =
             (of("src/main/java/com/example/demo/App.java"), of("src/a/src/test/kotlin/com/demo/X.kt"));
         assert_eq!((main, test.test, test.doc), (PurposeFlags::default(), true, false));
+        assert!(of("app/src/androidTest/java/com/shop/Fake.java").test && !of("src/latest/js/a.js").test);
         assert!(of("examples/a/src/main/java/com/shop/App.java").doc && of("src/demo/x.js").doc);
         assert!(of("UserTest.java").test && !of("Contest.java").test && !of("src/attest.py").test);
         assert!(of("deps/lua/src/lapi.c").vendored && of("packages/a/dist/a.mjs").vendored);

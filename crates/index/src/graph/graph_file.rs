@@ -24,7 +24,7 @@ use crate::write_lock::WriteLock;
 const MAGIC: &[u8; 8] = b"JMGRAPH\x01";
 const CHECKSUM_BYTES: usize = 32;
 /// Incremented with each change of the results: how imports are resolved, which names count.
-const RESULTS_VERSION: u64 = 9;
+const RESULTS_VERSION: u64 = 10;
 /// Bytes of a row: the numbers of a name and a file.
 const ROW_BYTES: usize = 12;
 pub(super) const FILE_NAME: &str = "graph";

@@ -278,6 +278,8 @@ const CASES: &[Case] = &[
             "src/main/kotlin/org/x/Main.kt",
             "src/main/kotlin/org/x/util/Strings.kt",
             "src/main/kotlin/org/x/util/T.kt",
+            "src/test/kotlin/org/x/util/TTest.kt",
+            "src/test/kotlin/org/x/MainTest.kt",
         ],
         settings: &[],
         imports: &[
@@ -286,6 +288,16 @@ const CASES: &[Case] = &[
                 "src/main/kotlin/org/x/Main.kt",
                 "import org.x.util.trimmed",
                 &["src/main/kotlin/org/x/util/Strings.kt", "src/main/kotlin/org/x/util/T.kt"],
+            ),
+            // Only tests see what tests define.
+            (
+                "src/test/kotlin/org/x/MainTest.kt",
+                "import org.x.util.trimmed",
+                &[
+                    "src/main/kotlin/org/x/util/Strings.kt",
+                    "src/main/kotlin/org/x/util/T.kt",
+                    "src/test/kotlin/org/x/util/TTest.kt",
+                ],
             ),
             (
                 "src/main/kotlin/org/x/Main.kt",

@@ -6,6 +6,7 @@ use journeyman_syntax::language::Language;
 use super::lookup::PathLookup;
 use super::nearest_files;
 use super::{FileResolver, ImportTarget, files_or_package, join_path};
+use crate::analyser::purpose_of_file;
 
 const JVM_EXTENSIONS: [&str; 3] = [".java", ".kt", ".scala"];
 /// Maximum parts of a namespace in the name of one folder or project.
@@ -37,7 +38,12 @@ impl FileResolver<'_> {
             }
             let named = import.names.iter().any(|name| name != "*" && name.starts_with(char::is_uppercase));
             if files.is_empty() && !(named && language == Language::Java) {
-                files.extend(files_of_package(&mut self.lookup, &parts));
+                let mut members = files_of_package(&mut self.lookup, &parts);
+                // Tests lie in the same package under another root, which only tests see.
+                if !purpose_of_file(self.path, "").test {
+                    members.retain(|member| !purpose_of_file(member, "").test);
+                }
+                files.extend(members);
             }
         }
         files_or_package(files, &package)
