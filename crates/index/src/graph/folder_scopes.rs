@@ -30,7 +30,9 @@ pub(super) fn is_folder_a_scope(language: Option<Language>) -> bool {
 pub(super) fn sees_other_folder(language: Language, folder: &str, other: &str) -> bool {
     match language {
         Language::Java | Language::Kotlin | Language::Scala => {
-            jvm_package(folder).is_some_and(|package| jvm_package(other) == Some(package))
+            // Most folders differ in their names already.
+            last_part(folder) == last_part(other)
+                && jvm_package(folder).is_some_and(|package| jvm_package(other) == Some(package))
         }
         Language::CSharp => is_enclosing_namespace(other, folder),
         Language::Swift => swift_target(folder).is_some_and(|target| swift_target(other) == Some(target)),
