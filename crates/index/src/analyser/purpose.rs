@@ -39,6 +39,8 @@ const TEST_DIRECTORIES: [&str; 19] = [
     "benchmark",
     "benchmarks",
 ];
+/// Endings of names of test projects.
+const TEST_PROJECT_ENDINGS: [&str; 4] = [".tests", ".test", ".unittests", ".integrationtests"];
 /// Endings of names of tests before the language's own.
 const TEST_MARKS: [&str; 5] = ["test", "tests", "spec", "e2e", "cy"];
 /// Names of directories with documentation and examples.
@@ -106,7 +108,10 @@ pub(crate) fn purpose_of_file(path: &str, text: &str) -> PurposeFlags {
         veiled: false,
         generated: is_generated(name, text),
         vendored: within(&VENDOR_DIRECTORIES),
-        test: within(&TEST_DIRECTORIES) || is_test_source_set(&lower) || is_test(name),
+        test: within(&TEST_DIRECTORIES)
+            || lower.split('/').any(is_test_project)
+            || is_test_source_set(&lower)
+            || is_test(name),
         doc: within(&DOC_DIRECTORIES) || is_document(name),
     }
 }
@@ -114,6 +119,11 @@ pub(crate) fn purpose_of_file(path: &str, text: &str) -> PurposeFlags {
 /// Returns true for a document, by its name.
 pub(super) fn is_document(name: &str) -> bool {
     extension(name).is_some_and(|end| DOCUMENT_EXTENSIONS.contains(&end))
+}
+
+/// Returns true for the directory of a .NET project of tests: `shop.tests`.
+fn is_test_project(directory: &str) -> bool {
+    TEST_PROJECT_ENDINGS.iter().any(|ending| directory.ends_with(ending))
 }
 
 /// Returns true for the sources of tests under another name than `test`: `src/androidTest/java`.
@@ -185,6 +195,9 @@ mod tests {
         let (main, test) =
             (of("src/main/java/com/example/demo/App.java"), of("src/a/src/test/kotlin/com/demo/X.kt"));
         assert_eq!((main, test.test, test.doc), (PurposeFlags::default(), true, false));
+        assert!(
+            of("tests/Shop.Tests/Fakes.cs").test && of("Shop.UnitTests/A.cs").test && !of("Shop/A.cs").test
+        );
         assert!(of("app/src/androidTest/java/com/shop/Fake.java").test && !of("src/latest/js/a.js").test);
         assert!(of("examples/a/src/main/java/com/shop/App.java").doc && of("src/demo/x.js").doc);
         assert!(of("UserTest.java").test && !of("Contest.java").test && !of("src/attest.py").test);

@@ -68,7 +68,9 @@ pub(crate) fn is_test_program(path: &str, language: Language) -> bool {
         }
         Language::Go => stem.ends_with("_test"),
         Language::Java | Language::Kotlin | Language::Scala | Language::CSharp | Language::Swift => {
-            ends(&["Test", "Tests", "TestCase", "IT", "Spec", "Suite"])
+            // `UnitTest1` is a template's name.
+            let class = stem.trim_end_matches(|c: char| c.is_ascii_digit());
+            ["Test", "Tests", "TestCase", "IT", "Spec", "Suite"].iter().any(|ending| class.ends_with(ending))
                 || stem.strip_prefix("Test").is_some_and(|rest| rest.starts_with(char::is_uppercase))
         }
         Language::Php => ends(&["Test", "Tests"]),
@@ -112,6 +114,7 @@ mod tests {
             "tests/utils/test_text.py",
             "src/test/java/shop/data/CartTest.java",
             "src/util/tests.rs",
+            "Shop.Tests/UnitTest1.cs",
             "tokio/tests/sync_mutex.rs",
             "src/parser/tests.rs",
             "src/main/java/UserTest.java",
