@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
         let inside = reference.inside.map(|at| &facts.symbols[at as usize]);
         assert!(inside.is_none_or(|symbol| symbol.full.contains(&(reference.start as usize))));
     }
-    for import in &facts.imports {
+    for import in facts.imports.iter().chain(&facts.path_uses) {
         assert!((1..=lines).contains(&(import.line as usize)));
     }
     for section in &facts.sections {
