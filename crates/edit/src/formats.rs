@@ -14,6 +14,7 @@ pub(crate) mod markers;
 pub(crate) mod paths;
 mod reply;
 pub(crate) mod search_replace;
+mod tag_dialects;
 pub(crate) mod tags;
 mod text_calls;
 pub(crate) mod text_pairs;
@@ -26,6 +27,7 @@ pub(crate) mod whole_files;
 use journeyman_protocol::RelPath;
 
 use crate::edit::EditOp;
+use crate::lines::BYTE_ORDER_MARK;
 use block::{BlockProblem, ProblemKind};
 use blocks::{MAX_REPLY_BYTES, parse_blocks};
 pub use detect::{detect, detect_in};
@@ -49,12 +51,19 @@ pub fn read_reply(source: &ReplySource<'_>, format: Option<Format>) -> ParsedRep
         return ParsedReply { format, problems: vec![problem], ..ParsedReply::default() };
     }
     let reply = blank_thinking(source.reply);
-    let source = &ReplySource { reply: &reply, ..*source };
+    let reply = reply.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&reply);
+    let source = &ReplySource { reply, ..*source };
     let Some(chosen) = format.or_else(|| detect_in(source)) else {
         return ParsedReply { prose: source.reply.trim().to_owned(), ..ParsedReply::default() };
     };
     let mut reading = read_as(source, chosen, format.is_none());
     let nothing = reading.edits.is_empty() && reading.problems.is_empty();
+    if nothing
+        && let Some(usual) = tag_dialects::with_usual_tags(reply)
+        && let Some(renamed) = detect::detect_renamed(source)
+    {
+        return read_reply(&ReplySource { reply: &usual, ..*source }, format.map(|_| renamed));
+    }
     if nothing
         && let Some(other) = detect_in(source)
         && other != chosen
@@ -133,6 +142,10 @@ fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, cho
         Format::Patch => true,
         other => *other != chosen,
     });
+    let beside = ReplySource { reply: &reading.prose, ..*source };
+    let second = second
+        .or_else(|| detect::detect_renamed(&beside))
+        .or_else(|| search_replace::has_named_conflict(&beside).then_some(Format::Blocks));
     if let Some(other) = second {
         let message = if other == chosen {
             format!(

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// The mark that some editors put before a text; it is no part of the first line.
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// The byte order mark that may open a file; no line contains it.
 const BOM: &str = "\u{feff}";
 

@@ -8,9 +8,12 @@ use crate::formats::announced_paths::{announced_path, announces_file, path_in_fi
 use crate::formats::argument_keys::{PATH_KEYS, has_tool_argument_keys};
 use crate::formats::lenient_json::first_value_end;
 use crate::formats::markers::{Mark, parse_mark};
+use crate::formats::tag_dialects::with_usual_tags;
 use crate::formats::thinking::blank_thinking;
+use crate::formats::udiff::headless::{is_headless_diff, name_of_headless_diff};
 use crate::formats::whole_files::SHELL_LANGUAGES;
 use crate::formats::{Format, ReplyLine, ReplyLines, ReplySource, paths, tags, text_calls, text_pairs};
+use crate::lines::BYTE_ORDER_MARK;
 use crate::placement::placeholders;
 
 /// The values that begin on lines of a reply are looked at until they have so many times its bytes
@@ -31,8 +34,21 @@ pub fn detect(reply: &str) -> Option<Format> {
 #[must_use]
 pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     let thoughtless = blank_thinking(source.reply);
-    let reply = thoughtless.as_ref();
-    let source = ReplySource { reply, ..*source };
+    let source =
+        ReplySource { reply: thoughtless.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&thoughtless), ..*source };
+    detect_marks(&source).or_else(|| detect_renamed(&source))
+}
+
+/// The format of a reply whose tags have other names than the usual ones.
+pub(crate) fn detect_renamed(source: &ReplySource<'_>) -> Option<Format> {
+    let usual = with_usual_tags(source.reply)?;
+    detect_marks(&ReplySource { reply: &usual, ..*source })
+        .filter(|format| matches!(format, Format::Edit | Format::Blocks))
+}
+
+/// The format of a reply without thinking, from marks that are written as usual.
+fn detect_marks(source: &ReplySource<'_>) -> Option<Format> {
+    let (source, reply) = (*source, source.reply);
     if is_tool_arguments(reply) {
         return Some(Format::Tool);
     }
@@ -75,9 +91,11 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
             if row.text.starts_with([' ', '\t']) && matches!(unique, Some(Format::Udiff | Format::Patch)) {
                 return unique;
             }
+            if is_named_diff(&source, info, (from, row.start), end) {
+                return Some(Format::Udiff);
+            }
             let known = unique.is_some() || begins_fenced_edit(first, reply, &row);
-            let above = || is_named_above(&source, (from, row.start), end, info);
-            if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
+            if !known && !first.is_empty() && is_named(&source, (from, row.start), end, info) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
                 (named, conflict) = (Some((sign, length, end)), 0);
             }
@@ -110,6 +128,12 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     whole.or((json && has_tool_argument_keys(reply)).then_some(Format::Tool))
 }
 
+/// Returns true if a fence at `at` is around a hunk without a header, whose file is named.
+fn is_named_diff(source: &ReplySource<'_>, info: &str, (from, at): (usize, usize), body: usize) -> bool {
+    is_headless_diff(info, source.reply.get(body..).unwrap_or_default())
+        && name_of_headless_diff(source, info, (from, at)).is_some()
+}
+
 /// Returns true for a line that consists of at least `length` times the character of its fence.
 fn closes_fence(text: &str, open: u8, length: usize) -> bool {
     text.len() >= length && text.bytes().all(|byte| byte == open)
@@ -133,8 +157,12 @@ fn has_placeholder(content: Option<&str>) -> bool {
     placeholders::find_placeholder("", content.unwrap_or_default()).is_some()
 }
 
-/// Returns true if the lines above a fence, or the comment that its block begins with, name a file.
-fn is_named_above(source: &ReplySource<'_>, (from, at): (usize, usize), body: usize, info: &str) -> bool {
+/// Returns true if a fence, the lines above it, or the comment that its block begins with, name a
+/// file.
+fn is_named(source: &ReplySource<'_>, (from, at): (usize, usize), body: usize, info: &str) -> bool {
+    if paths::path_on_fence(info).is_some() {
+        return true;
+    }
     let above = paths::find_name_above(source, from, at);
     if above.name.is_some() {
         return true;
@@ -193,6 +221,7 @@ pub(crate) fn format_of_unique_line(line: &str, next: &str) -> Option<Format> {
     let text = line.trim_start_matches([' ', '\t']);
     match *text.as_bytes().first()? {
         b'<' if text.starts_with(text_pairs::OLD_TEXT_TAG) => Some(Format::Blocks),
+        b'<' if text.starts_with(text_pairs::NEW_TEXT_TAG) => Some(Format::Blocks),
         b'*' if line.starts_with("*** ") => {
             let heads = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:"];
             heads.iter().any(|head| line.starts_with(head)).then_some(Format::Patch)

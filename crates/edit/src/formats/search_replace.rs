@@ -17,7 +17,8 @@ use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::markers::{Mark, MarkLine, parse_mark, unescape_mark};
 use crate::formats::paths::{self, NameAbove};
 use crate::formats::{Format, ParsedReply, ReplyLines, ReplySource, text_pairs};
-use crate::lines::strip_line_break;
+use crate::lines::{line_at, strip_line_break};
+pub(crate) use conflict::has_named_conflict;
 use conflict::{ConflictPart, FencedConflict};
 
 /// Reads a reply: its blocks, or its pairs of texts where those come first.
@@ -36,6 +37,12 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
     if second {
         let message = format!("the reply also has {other}, which were not read: send all in one form");
         reading.problems.push(BlockProblem { kind: ProblemKind::Malformed, line: 1, subject: None, message });
+    }
+    if let Some(at) = text_pairs::lone_new_text_offset(&reading.prose) {
+        let line = line_at(&reading.prose, at);
+        let message =
+            "a <new_text> has no <old_text> above it: put the text that it replaces there".to_owned();
+        reading.problems.push(BlockProblem { kind: ProblemKind::Malformed, line, subject: None, message });
     }
     reading
 }

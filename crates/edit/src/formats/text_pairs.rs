@@ -13,22 +13,34 @@ use crate::lines::line_at;
 
 /// The opening of a pair, as far as it is always written alike.
 pub(crate) const OLD_TEXT_TAG: &str = "<old_text";
+/// That of the text that comes.
+pub(crate) const NEW_TEXT_TAG: &str = "<new_text";
 /// Closing tags that may end a text.
 const CLOSING_TAGS: [&str; 5] = ["</old_text>", "</new_text>", "</edits>", "</parameter>", "</invoke>"];
 
 /// Returns the offset of the first pair, on a line of its own.
 pub(crate) fn first_pair_offset(text: &str) -> Option<usize> {
-    let finder = memchr::memmem::Finder::new(OLD_TEXT_TAG);
+    first_tag_offset(text, OLD_TEXT_TAG)
+}
+
+/// Returns the offset of the first text that comes, on a line of its own, of a text in which none
+/// belongs to a pair.
+pub(crate) fn lone_new_text_offset(text: &str) -> Option<usize> {
+    first_tag_offset(text, NEW_TEXT_TAG)
+}
+
+fn first_tag_offset(text: &str, tag: &str) -> Option<usize> {
+    let finder = memchr::memmem::Finder::new(tag);
     let mut at = 0;
     while let Some(found) = finder.find(text.as_bytes().get(at..)?).map(|found| at + found) {
         // Only the blanks before it are looked at: a line may be long.
         let before = text.get(..found)?.trim_end_matches([' ', '\t']);
         if (before.is_empty() || before.ends_with('\n'))
-            && tags::parse_opening_tag(text, found, "old_text").is_some()
+            && tags::parse_opening_tag(text, found, tag.trim_start_matches('<')).is_some()
         {
             return Some(found);
         }
-        at = found + OLD_TEXT_TAG.len();
+        at = found + tag.len();
     }
     None
 }

@@ -6,6 +6,7 @@
 //! line's number.
 
 mod fault;
+pub(in crate::formats) mod headless;
 pub(in crate::formats) mod names;
 mod section;
 
@@ -244,7 +245,7 @@ impl<'a> DiffReader<'a> {
     }
 
     /// Opens or closes a fenced block where the line does.
-    fn toggle_fence(&mut self, line: &str) -> bool {
+    fn toggle_fence(&mut self, line: &'a str) -> bool {
         let text = line.trim();
         let Some(mark) = text.chars().next().filter(|c| matches!(c, '`' | '~')) else { return false };
         let length = text.len() - text.trim_start_matches(mark).len();
@@ -261,11 +262,37 @@ impl<'a> DiffReader<'a> {
                     info.split([' ', '\t', ':', '{']).next().unwrap_or_default().to_ascii_lowercase();
                 let diff = DIFF_FENCES.contains(&language.as_str()) || self.begins_diff(self.at + 1);
                 self.fence = Some(OpenFence { mark, length, diff, line: self.at });
+                self.read_prose_line(line);
+                self.read_headless_fence(info);
+                return true;
             }
             _ => return false,
         }
         self.read_prose_line(line);
         true
+    }
+
+    /// Reads the lines of the fence that has just been opened as a hunk, if they are one without a
+    /// header, and the fence or the lines above it name its file.
+    fn read_headless_fence(&mut self, info: &'a str) {
+        let bounds = (
+            self.starts.get(self.named_from),
+            self.starts.get(self.at.saturating_sub(1)),
+            self.starts.get(self.at),
+        );
+        let (Some(&from), Some(&fence), Some(&body)) = bounds else { return };
+        if !headless::is_headless_diff(info, self.source.reply.get(body..).unwrap_or_default()) {
+            return;
+        }
+        let named = headless::name_of_headless_diff(self.source, info, (from.min(fence), fence));
+        let Some(name) = named else { return };
+        self.close_section();
+        self.section = Some(FileSection::named_above(self.at, paths::resolve_path(name, self.source)));
+        let transport = self.line_at(self.at).is_some_and(|line| line.ends_with('\r'));
+        self.read_hunk(Some(HunkHeader::default()), transport);
+        if let Some(section) = &mut self.section {
+            section.refuse_unplaced_lines(self.source);
+        }
     }
 
     /// Takes the names of a file where they stand here, and a hunk without a header after them.

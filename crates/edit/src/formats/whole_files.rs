@@ -19,6 +19,7 @@ use crate::formats::announced_paths::{is_plain_path, path_in_heading};
 use crate::formats::bare_file::{MARKUP_EXTENSIONS, is_bare_file};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
+use crate::formats::udiff::headless;
 use crate::formats::{Format, ParsedReply, ReplyLine, ReplyLines, ReplySource, paths, tags};
 use crate::lines::{line_at, strip_line_break};
 use crate::placeholder;
@@ -204,7 +205,7 @@ fn fenced_blocks<'a>(source: &ReplySource<'a>) -> Vec<FencedBlock<'a>> {
             end,
             name,
             indent: opening.indent,
-            language: opening.info.split_whitespace().next().unwrap_or_default(),
+            language: opening.info.split([' ', '\t', ':', '{']).next().unwrap_or_default(),
             prose: above.prose,
             heading: above.prose.and_then(|_| path_in_heading(source, from, row.start)),
             closed,
@@ -376,12 +377,18 @@ fn is_fence_named(source: &ReplySource<'_>, rows: &[(ReplyLine<'_>, FenceLine<'_
     })
 }
 
-/// Returns true if a block says that it is a diff, and each of its lines may be one of a diff.
-fn is_diff(language: &str, body: &str) -> bool {
+/// Returns true if a block says that it is a diff and has lines that come or go, or if its lines
+/// say so by themselves: those that don't come are all in the file behind their first character, in
+/// order.
+fn is_diff(language: &str, body: &str, old: Option<&str>) -> bool {
+    if headless::is_diff_fence(language) {
+        return body.lines().any(|line| line.starts_with(['+', '-']));
+    }
+    let mut own = old.unwrap_or_default().lines().map(str::trim_end);
     let mut filled = body.lines().filter(|line| !line.trim().is_empty());
-    matches!(language, "diff" | "patch" | "udiff")
-        && body.lines().any(|line| line.starts_with(['+', '-']))
-        && filled.all(|line| line.starts_with(['+', '-', ' ', '@', '\\']))
+    let mut stays = |line: &str| own.any(|own| Some(own) == line.get(1..).map(str::trim_end));
+    body.lines().any(|line| line.starts_with('-'))
+        && filled.all(|line| line.starts_with('+') || (line.starts_with([' ', '-']) && stays(line)))
 }
 
 /// A block's text without the blanks before its fence, where all of its lines have them
@@ -503,7 +510,8 @@ impl<'a> WholeFileReader<'_, 'a> {
         if block.closed == FenceEnd::No && (taken > 0 || body.trim().is_empty()) {
             return Some("its fence isn't closed; send the whole file again".to_owned());
         }
-        if is_diff(block.language, body)
+        let old = self.source.files.text(path).ok().flatten();
+        if is_diff(block.language, body, old.as_deref())
             && !DIFF_ENDINGS.iter().any(|ending| path.file_name().ends_with(ending))
         {
             return Some(

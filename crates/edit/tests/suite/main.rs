@@ -27,6 +27,7 @@ mod slips;
 mod strategies;
 mod strategy_properties;
 mod symbols;
+mod unread_edits;
 mod unsafe_readings;
 mod whole_replies;
 mod windows;

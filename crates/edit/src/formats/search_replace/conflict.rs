@@ -3,8 +3,30 @@
 use std::ops::Range;
 
 use crate::edit::{EditOp, LineKind, PatchHunk, PatchLine, Replace};
+use crate::formats::markers::{Mark, parse_mark};
 use crate::formats::{ReplyLines, ReplySource, paths};
 use crate::lines::strip_line_break;
+
+/// Returns true if a text has a block between the marks of a conflict with labels of their own
+/// (`<<<<<<< HEAD`), and the lines above it name a file.
+pub(crate) fn has_named_conflict(source: &ReplySource<'_>) -> bool {
+    let (mut from, mut open, mut divided) = (0, None, false);
+    for row in ReplyLines::new(source.reply) {
+        match parse_mark(row.text).map(|marked| marked.mark) {
+            Some(Mark::Conflict) => (open, divided) = (Some(row.start), false),
+            Some(Mark::Divider) => divided = true,
+            Some(Mark::ConflictEnd) => {
+                let start = open.take().filter(|_| divided);
+                if start.is_some_and(|start| paths::find_name_above(source, from, start).name.is_some()) {
+                    return true;
+                }
+                from = row.start + row.text.len();
+            }
+            _ => {}
+        }
+    }
+    false
+}
 
 /// A block between unnamed marks, as offsets in the reply.
 #[derive(Debug, Clone)]

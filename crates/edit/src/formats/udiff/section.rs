@@ -113,6 +113,17 @@ impl<'a> FileSection<'a> {
         self.fault.get_or_insert((ProblemKind::Malformed, line, message));
     }
 
+    /// Notes that nothing says where the lines of its hunk go, if it only adds some to a file that
+    /// has others.
+    pub(super) fn refuse_unplaced_lines(&mut self, source: &ReplySource<'_>) {
+        let adds = |(_, hunk): &(usize, PatchHunk)| hunks::created_content(hunk, "\n").is_ok();
+        let text = self.named.as_ref().and_then(|path| source.files.text(path).ok().flatten());
+        if self.hunks.iter().all(adds) && text.is_some_and(|text| !text.trim().is_empty()) {
+            let message = "it only adds lines, and nothing says where: show lines of the file beside them";
+            self.note_fault(self.line, message.to_owned());
+        }
+    }
+
     /// Returns true if its only hunk adds lines to a file that has none (`@@ -0,0 +1,9 @@`) while
     /// the file has most of them: they are its content, not lines before it.
     fn repeats_the_file(&self, source: &ReplySource<'_>, path: &RelPath) -> bool {

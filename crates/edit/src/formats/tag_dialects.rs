@@ -1,0 +1,107 @@
+//! Tags of edits under other names than the usual ones, and in capitals.
+
+use crate::formats::ReplyLines;
+use crate::formats::tags::{EDIT_BLOCK_TAGS, parse_opening_tag};
+use crate::formats::text_pairs::{NEW_TEXT_TAG, OLD_TEXT_TAG};
+
+/// Names of the tags around the text that goes and around the one that comes. In other words either
+/// may be an element of a document.
+const PAIR_NAMES: [(&str, &str); 8] = [
+    ("old_text", "new_text"),
+    ("old_string", "new_string"),
+    ("old_str", "new_str"),
+    ("old_code", "new_code"),
+    ("old_content", "new_content"),
+    ("search", "replace"),
+    ("find", "replace"),
+    ("original_text", "new_text"),
+];
+
+/// Only so many lines with such a tag are looked at for the tags that belong to it.
+const MAX_LOOKS: usize = 8;
+
+/// Returns a text in which the tags of edits have their usual names, if the first line that begins
+/// with such a tag has another: line for line the text stays what it is.
+///
+/// Only tags written exactly as that line's, and those that belong to it, are renamed: others may
+/// be content.
+pub(crate) fn with_usual_tags(text: &str) -> Option<String> {
+    let starts = ReplyLines::new(text).filter_map(|row| {
+        let start = row.start + (row.text.len() - row.text.trim_start().len());
+        Some((start, tag_name(text, start).filter(|name| begins_unusual_edit(name))?))
+    });
+    let names = starts.take(MAX_LOOKS).find_map(|(start, name)| unusual_names(text, start, name))?;
+    let mut out = text.to_owned();
+    for (written, usual) in names {
+        for sign in ["<", "</"] {
+            for end in [">", " ", "/>"] {
+                out = out.replace(&format!("{sign}{written}{end}"), &format!("{sign}{usual}{end}"));
+            }
+        }
+    }
+    Some(out)
+}
+
+/// The name of the tag that opens at `at`.
+fn tag_name(text: &str, at: usize) -> Option<&str> {
+    let rest = text.get(at..)?.strip_prefix('<')?;
+    let length = rest.find(|c: char| !(c.is_ascii_alphabetic() || c == '_'))?;
+    rest.get(..length)
+}
+
+/// Returns true if an edit may begin with a tag of this name, in small letters or in capitals.
+fn begins_unusual_edit(name: &str) -> bool {
+    let small = name.to_ascii_lowercase();
+    let capitals = small.to_ascii_uppercase() == name;
+    (capitals && small == "edit")
+        || ((capitals || small == name) && PAIR_NAMES.iter().any(|(old, _)| *old == small))
+}
+
+/// The names to replace, each with the usual one, where a tag with another name begins at `at` and
+/// those that belong to it follow.
+fn unusual_names(text: &str, at: usize, written: &str) -> Option<Vec<(String, String)>> {
+    let rest = text.get(at..)?;
+    parse_opening_tag(text, at, written)?;
+    let has = |name: &str| rest.contains(&format!("<{name}>")) || rest.contains(&format!("<{name}/>"));
+    if written == "EDIT" {
+        let known = EDIT_BLOCK_TAGS.iter().map(|name| (name.to_ascii_uppercase(), (*name).to_owned()));
+        let names: Vec<(String, String)> = known.filter(|(written, _)| has(written)).collect();
+        let edit = ("EDIT".to_owned(), "edit".to_owned());
+        return (!names.is_empty()).then(|| std::iter::once(edit).chain(names).collect());
+    }
+    let capitals = written.starts_with(|c: char| c.is_ascii_uppercase());
+    let usual = [OLD_TEXT_TAG, NEW_TEXT_TAG].map(|tag| tag.trim_start_matches('<').to_owned());
+    let written_as = |name: &str| if capitals { name.to_ascii_uppercase() } else { name.to_owned() };
+    let pairs = PAIR_NAMES.iter().map(|(old, new)| [written_as(old), written_as(new)]);
+    let pair = pairs.into_iter().find(|[old, new]| old == written && has(new))?;
+    (pair != usual).then(|| pair.into_iter().zip(usual).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_names_table() {
+        for (text, usual) in [
+            (
+                "a.py\n<old_str>\na\n</old_str>\n<new_str>\nb\n</new_str>\n",
+                Some("a.py\n<old_text>\na\n</old_text>\n<new_text>\nb\n</new_text>\n"),
+            ),
+            (
+                "<OLD_TEXT>a</OLD_TEXT>\n<NEW_TEXT>b</NEW_TEXT>",
+                Some("<old_text>a</old_text>\n<new_text>b</new_text>"),
+            ),
+            (
+                "<EDIT>\n<FILE>a</FILE>\n<DELETE/>\n</EDIT>\n",
+                Some("<edit>\n<file>a</file>\n<delete/>\n</edit>\n"),
+            ),
+            ("<old_text>\na\n</old_text>\n<new_text>\nb\n</new_text>\n", None),
+            ("<Edit>\n<File>a</File>\n</Edit>\n", None),
+            ("<search>\n<input>\n</search>\n", None),
+            ("Write <old_str>a</old_str><new_str>b</new_str>.\n", None),
+        ] {
+            assert_eq!(with_usual_tags(text).as_deref(), usual, "{text}");
+        }
+    }
+}

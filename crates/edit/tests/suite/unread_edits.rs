@@ -1,0 +1,147 @@
+//! Edits in forms that are read or told, but never left out of a reply without a word.
+
+use std::collections::BTreeMap;
+
+use journeyman_edit::{ApplyOptions, EditPlan, Format, plan};
+use journeyman_protocol::RelPath;
+
+const TEXT: &str = "x = 1\ny = 2\nz = 3\n";
+const BLOCK: &str = "b.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n\n";
+
+fn planned(format: Option<Format>, reply: &str) -> EditPlan {
+    let files: BTreeMap<RelPath, String> = ["src/a.py", "b.py"]
+        .into_iter()
+        .map(|path| (RelPath::parse(path).unwrap(), TEXT.to_owned()))
+        .collect();
+    plan(reply, &ApplyOptions { format, ..ApplyOptions::default() }, &files)
+}
+
+#[track_caller]
+fn assert_written(reply: &str, expected: &[(&str, &str)]) {
+    let plan = planned(None, reply);
+    assert_eq!(plan.failed, [], "{reply}");
+    let written: Vec<(String, &str)> = plan
+        .changes_to_write()
+        .iter()
+        .map(|change| (change.path.to_string(), change.after.as_deref().unwrap_or_default()))
+        .collect();
+    let expected: Vec<(String, &str)> =
+        expected.iter().map(|(path, text)| ((*path).to_owned(), *text)).collect();
+    assert_eq!(written, expected, "{reply}");
+}
+
+#[track_caller]
+fn assert_told(reply: &str, words: &str) {
+    let plan = planned(None, reply);
+    assert_eq!(plan.changes_to_write(), [], "{reply}");
+    let told: Vec<&str> = plan.failed.iter().map(|failure| failure.message.as_str()).collect();
+    assert!(told.iter().any(|message| message.contains(words)), "{reply}\n{told:?}");
+}
+
+const A: (&str, &str) = ("src/a.py", "x = 1\ny = 9\nz = 3\n");
+const B: (&str, &str) = ("b.py", "x = 5\ny = 2\nz = 3\n");
+
+#[test]
+fn a_named_diff_without_a_header_is_a_hunk() {
+    let body = " x = 1\n-y = 2\n+y = 9\n z = 3\n";
+    for (above, fence) in [
+        ("", "```diff src/a.py"),
+        ("", "```diff:src/a.py"),
+        ("", "~~~diff title=\"src/a.py\""),
+        ("src/a.py\n", "```diff"),
+        ("### `src/a.py`\n\n", "```patch"),
+        ("In `src/a.py`:\n\n", "```diff"),
+    ] {
+        let close = &fence[..3];
+        for body in [body, "x = 1\n-y = 2\n+y = 9\n", "-y = 2\n+y = 9\n"] {
+            let diff = format!("{above}{fence}\n{body}{close}\n");
+            assert_written(&diff, &[A]);
+            let plain = "--- a/b.py\n+++ b/b.py\n@@ -1,3 +1,3 @@\n-x = 1\n+x = 5\n y = 2\n\n";
+            assert_written(&format!("{plain}{diff}"), &[B, A]);
+            assert_written(&format!("```diff\n{plain}```\n{diff}"), &[B, A]);
+            assert_told(&format!("{BLOCK}{diff}"), "also in `udiff`");
+        }
+        let whole = format!("b.py\n```python\n{}```\n\n{above}{fence}\n{body}{close}\n", B.1);
+        assert_written(&whole, &[A, B]);
+        let told = !planned(Some(Format::Whole), &whole).failed.is_empty();
+        assert!(told || above.starts_with("In "), "{whole}");
+    }
+    // Without a name it shows what was changed.
+    assert_written(&format!("{BLOCK}```diff\n-x = 1\n+x = 5\n```\n"), &[B]);
+    // A new file, and one without a place for what comes.
+    assert_written("c.py\n```diff\n+q = 1\n```\n", &[("c.py", "q = 1\n")]);
+    assert_told("b.py\n```diff\n+q = 1\n```\n", "nothing says where");
+}
+
+#[test]
+fn lines_of_a_diff_are_no_file_whatever_the_fence_says() {
+    for fence in ["```python", "```"] {
+        assert_told(&format!("src/a.py\n{fence}\n x = 1\n-y = 2\n+y = 9\n z = 3\n```\n"), "it is a diff");
+    }
+    assert_written("src/a.py\n```\n- x\n- y\n```\n", &[("src/a.py", "- x\n- y\n")]);
+}
+
+#[test]
+fn tags_in_capitals_and_under_other_names_are_read_or_told() {
+    let edit =
+        "<edit>\n<file>src/a.py</file>\n<search>\ny = 2\n</search>\n<replace>\ny = 9\n</replace>\n</edit>\n";
+    let capitals = edit
+        .replace("edit>", "EDIT>")
+        .replace("file>", "FILE>")
+        .replace("search>", "SEARCH>")
+        .replace("replace>", "REPLACE>");
+    let pair =
+        |old: &str, new: &str| format!("src/a.py\n<{old}>\ny = 2\n</{old}>\n<{new}>\ny = 9\n</{new}>\n");
+    for reply in [
+        capitals.clone(),
+        pair("OLD_TEXT", "NEW_TEXT"),
+        pair("old_string", "new_string"),
+        pair("old_str", "new_str"),
+        pair("search", "replace"),
+        "<str_replace>\n<path>src/a.py</path>\n<old_str>y = 2</old_str>\n<new_str>y = 9</new_str>\n</str_replace>\n"
+            .to_owned(),
+    ] {
+        assert_written(&reply, &[A]);
+        assert_eq!(planned(Some(Format::Edit), &reply).failed, [], "{reply}");
+        assert_told(&format!("{BLOCK}{reply}"), "were not read");
+    }
+    let first = edit.replace("src/a.py", "b.py");
+    assert_told(&format!("{first}{capitals}"), "further edits in the format `edit`");
+    // Capitals in what an edit writes are its text.
+    let quoting = edit.replace("y = 9\n", &format!("y = '''\n{capitals}'''\n"));
+    assert_written(&quoting, &[("src/a.py", &format!("x = 1\ny = '''\n{capitals}'''\nz = 3\n"))]);
+}
+
+#[test]
+fn a_new_text_without_an_old_one_is_told() {
+    let lone = "<new_text>\ny = 9\n</new_text>\n";
+    let pair = "src/a.py\n<old_text>\nx = 1\n</old_text>\n<new_text>\nx = 5\n</new_text>\n";
+    assert_told(&format!("{BLOCK}src/a.py\n{lone}"), "has no <old_text> above it");
+    assert_told(&format!("{pair}{lone}"), "has no <old_text> above it");
+    assert_told(&format!("src/a.py\n{lone}"), "has no <old_text> above it");
+    let edit =
+        "<edit>\n<file>b.py</file>\n<search>\nx = 1\n</search>\n<replace>\nx = 5\n</replace>\n</edit>\n";
+    assert_told(&format!("{edit}src/a.py\n{lone}"), "were not read");
+}
+
+#[test]
+fn blocks_between_other_marks_are_read_or_told() {
+    for (old, new) in [("OLD", "NEW"), ("BEFORE", "AFTER"), ("FIND", "REPLACE"), ("ORIGINAL", "UPDATED")] {
+        let block = format!("src/a.py\n<<<<<<< {old}\ny = 2\n=======\ny = 9\n>>>>>>> {new}\n");
+        assert_written(&block, &[A]);
+        assert_written(&format!("{BLOCK}{block}"), &[B, A]);
+    }
+    let conflict = "src/a.py\n<<<<<<< HEAD\ny = 2\n=======\ny = 9\n>>>>>>> branch\n";
+    assert_told(&format!("{BLOCK}{conflict}"), "further edits");
+    // A conflict that words are about is none.
+    let told = conflict.replace("src/a.py\n", "Git leaves such marks:\n");
+    assert_written(&format!("{BLOCK}{told}"), &[B]);
+}
+
+#[test]
+fn a_byte_order_mark_before_a_reply_is_none_of_its_words() {
+    let json = r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5"}"#;
+    for reply in [BLOCK, json] {
+        assert_written(&format!("\u{feff}{reply}"), &[B]);
+    }
+}
