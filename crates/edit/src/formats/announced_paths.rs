@@ -7,7 +7,7 @@ use journeyman_syntax::language::Language;
 use crate::formats::paths::{
     labelled_path, looks_like_path, path_on_line, split_comment, strip_list_number, strip_markup,
 };
-use crate::formats::{ReplyLines, ReplySource};
+use crate::formats::{ReplyLine, ReplyLines, ReplySource};
 
 /// A longer line announces nothing.
 const MAX_ANNOUNCING_LINE_BYTES: usize = 400;
@@ -165,6 +165,49 @@ pub(crate) enum CommentPathKind {
     Doubtful,
 }
 
+/// The first line of a file that isn't blank and doesn't say what runs it.
+fn first_code_line(body: &str) -> Option<ReplyLine<'_>> {
+    let mut rows = ReplyLines::new(body).filter(|row| !row.text.trim().is_empty());
+    let first = rows.next()?;
+    let opens = first.text.starts_with("#!") || first.text.trim() == "<?php";
+    if opens { rows.next() } else { Some(first) }
+}
+
+/// A file's new content without the comment at its beginning that only names the file, and without
+/// the blank line after that. `None` where there is none, where the file has such a line itself, or
+/// where nothing else changes: then the comment is what was asked for.
+pub(crate) fn without_name_comment(
+    source: &ReplySource<'_>,
+    path: &RelPath,
+    language: &str,
+    content: &str,
+) -> Option<String> {
+    let old = source.files.text(path).ok().flatten()?;
+    let row = first_code_line(content)?;
+    let found = path_in_first_comment(content, language, source)?.path;
+    let (own, ending) = (path.to_string(), path.extension().unwrap_or_default().to_ascii_lowercase());
+    let within = |longer: &str, name: &str| longer.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
+    let is_own = own == found || within(&own, found) || within(found, &own);
+    let is_heading = MARKUP_ENDINGS.contains(&ending.as_str()) && !row.text.trim_start().starts_with("<!--");
+    if !is_own || is_heading || old.lines().any(|line| line.trim() == row.text.trim()) {
+        return None;
+    }
+    let (before, after) = (content.get(..row.start)?, content.get(row.start + row.text.len()..)?);
+    let next_is_blank = |text: &str| text.lines().next().is_some_and(|line| line.trim().is_empty());
+    let blank = after.split_inclusive('\n').next().filter(|_| next_is_blank(after));
+    let at = before.split_inclusive('\n').map(str::len).sum::<usize>().min(old.len());
+    let kept = old.get(at..).is_some_and(next_is_blank);
+    let rest = match blank.filter(|_| !kept) {
+        Some(blank) => after.get(blank.len()..)?,
+        None => after,
+    };
+    let without = format!("{before}{rest}");
+    (without.trim_end() != old.trim_end()).then_some(without)
+}
+
+/// Endings of texts in which the first line may be a heading.
+const MARKUP_ENDINGS: [&str; 8] = ["md", "markdown", "mdx", "rst", "txt", "adoc", "org", "tex"];
+
 /// The path in the comment that a block begins with, where the comment has nothing else. `language`
 /// is that of the block's fence.
 pub(crate) fn path_in_first_comment<'a>(
@@ -172,11 +215,7 @@ pub(crate) fn path_in_first_comment<'a>(
     language: &str,
     source: &ReplySource<'_>,
 ) -> Option<CommentPath<'a>> {
-    let mut rows = ReplyLines::new(body).map(|row| row.text.trim()).filter(|line| !line.is_empty());
-    let mut first = rows.next()?;
-    if first.starts_with("#!") || first == "<?php" {
-        first = rows.next()?;
-    }
+    let first = first_code_line(body)?.text.trim();
     let (sign, comment) = split_comment(first)?;
     // A heading of a document, a directive.
     if comment.is_empty() || first.starts_with("##") {

@@ -15,7 +15,7 @@ use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp};
 use crate::files::exists;
-use crate::formats::announced_paths::{is_plain_path, path_in_heading};
+use crate::formats::announced_paths::{is_plain_path, path_in_heading, without_name_comment};
 use crate::formats::bare_file::{MARKUP_EXTENSIONS, is_bare_file};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
@@ -447,7 +447,8 @@ impl<'a> WholeFileReader<'_, 'a> {
                     taken += 1;
                     let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
                     let body = strip_fence_indent(body, block.indent);
-                    let content = self.content_of(&path, &body);
+                    let named = without_name_comment(self.source, &path, block.language, &body);
+                    let content = self.content_of(&path, named.as_deref().unwrap_or(&body));
                     let edit = to_edit(self.source, path, content, self.lazy);
                     // Prose names a file for a part of it as well.
                     let partial = || match self.detected {
@@ -519,6 +520,8 @@ impl<'a> WholeFileReader<'_, 'a> {
                     .to_owned(),
             );
         }
+        let named = without_name_comment(self.source, path, block.language, body);
+        let body = named.as_deref().unwrap_or(body);
         let emptied = body.trim().is_empty() && exists(self.source.files, path);
         emptied.then(|| "the block is empty and the file is not; to delete it, say so".to_owned())
     }
@@ -610,7 +613,7 @@ pub(crate) fn partial_file_problem(source: &ReplySource<'_>, edit: &Edit) -> Opt
 }
 
 /// A block for a file that words name: a part of the file, or an example, where it has less than
-/// half of the file's different lines.
+/// half of the file's different lines, or nothing but lines that follow each other there.
 fn shrunken_file_problem(source: &ReplySource<'_>, edit: &Edit) -> Option<BlockProblem> {
     /// So few lines may all be other ones.
     const MAX_STUB_LINES: usize = 3;
@@ -619,9 +622,13 @@ fn shrunken_file_problem(source: &ReplySource<'_>, edit: &Edit) -> Option<BlockP
     let lines = |text: &str| -> HashSet<String> {
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
     };
+    // What stands in the file, line for line, is quoted from it.
+    let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    let is_quote = content.trim_end() != old.trim_end()
+        && memchr::memmem::find(trimmed(&old).as_bytes(), trimmed(content.trim()).as_bytes()).is_some();
     let (old, new) = (lines(&old), lines(content));
     let kept = old.intersection(&new).count();
-    if old.len() <= MAX_STUB_LINES || kept * 2 >= old.len() {
+    if !is_quote && (old.len() <= MAX_STUB_LINES || kept * 2 >= old.len()) {
         return None;
     }
     let at = source.reply.find(content.as_str()).unwrap_or_default();

@@ -81,3 +81,15 @@ fn a_count_of_replacements_is_compared_whatever_ends_the_lines() {
     let plan = planned(file, &arguments(3));
     assert_eq!((plan.changes.len(), plan.failed.len()), (0, 1), "{:?}", plan.changes);
 }
+
+#[test]
+fn a_quoted_part_of_a_file_is_not_the_file() {
+    for (text, quoted) in [(TEXT, "two\n"), ("one\ntwo\nthree\nfour\nfive\n", "one\ntwo\nthree\nfour\n")] {
+        let reply = format!("In `f.txt`, replace:\n```\n{quoted}```\nwith:\n```\n2\n```\n");
+        let plan = planned(text, &reply);
+        assert_eq!(plan.changes, [], "{reply}");
+        assert!(!plan.failed.is_empty(), "{reply}");
+    }
+    let whole = "Here is the new `f.txt`:\n```\none\n2\nthree\n```\n";
+    assert_eq!(after(&planned(TEXT, whole)), "one\n2\nthree\n");
+}

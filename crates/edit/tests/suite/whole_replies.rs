@@ -181,3 +181,46 @@ fn a_patch_in_a_json_string_keeps_characters_that_it_writes_as_pairs() {
         assert_eq!(after, Some("smile \u{1f600} \u{e9} \\ud83d\n"), "{:?}", plan.failed);
     }
 }
+
+#[test]
+fn a_comment_with_the_files_name_that_it_never_had_is_no_content() {
+    let planned = |path: &str, old: &str, reply: &str| {
+        let files = BTreeMap::from([(RelPath::parse(path).unwrap(), old.to_owned())]);
+        let plan = plan(reply, &ApplyOptions::default(), &files);
+        assert_eq!(plan.failed, [], "{reply}");
+        plan.changes.first().and_then(|change| change.after.clone()).unwrap_or_default()
+    };
+    for (path, comment, language) in [
+        ("src/a.py", "# src/a.py", "python"),
+        ("src/a.py", "# a.py", "python"),
+        ("src/a.py", "# File: src/a.py", "python"),
+        ("src/a.ts", "// src/a.ts", "ts"),
+        ("src/a.ts", "/* src/a.ts */", ""),
+        ("web/a.html", "<!-- web/a.html -->", "html"),
+    ] {
+        for above in ["", path] {
+            if above.is_empty() && !comment.contains("src/a") && !comment.contains("web/a") {
+                continue;
+            }
+            let reply = |text: &str| format!("{above}\n```{language}\n{text}```\n");
+            for blank in ["", "\n"] {
+                let text = format!("{comment}\n{blank}one\n2\n");
+                assert_eq!(planned(path, "one\ntwo\n", &reply(&text)), "one\n2\n", "{text}");
+                // It had one.
+                assert_eq!(planned(path, &format!("{comment}\ntwo\n"), &reply(&text)), text);
+            }
+            // Nothing else changes.
+            let text = format!("{comment}\none\n");
+            assert_eq!(planned(path, "one\n", &reply(&text)), text);
+        }
+    }
+    let script = "src/a.py\n```python\n#!/usr/bin/env python3\n# src/a.py\n\nA = 2\n```\n";
+    for blank in ["", "\n"] {
+        let old = format!("#!/usr/bin/env python3\n{blank}A = 1\n");
+        assert_eq!(planned("src/a.py", &old, script), old.replace('1', "2"));
+    }
+    // A heading, and words beside the name.
+    for (path, text) in [("a.md", "# a.md\n\nTwo.\n"), ("src/a.py", "# src/a.py: the sum\nA = 2\n")] {
+        assert_eq!(planned(path, "One.\n", &format!("{path}\n```\n{text}```\n")), text);
+    }
+}
