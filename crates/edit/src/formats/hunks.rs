@@ -251,12 +251,43 @@ fn path_without_sides(names: &[&str]) -> Option<RelPath> {
     (new == old && new_side != old_side).then(|| RelPath::parse(new).ok())?
 }
 
+/// Endings with which models and tools name a copy of a file.
+const COPY_ENDINGS: [&str; 6] = [".orig", ".old", ".bak", ".new", ".modified", "~"];
+
+/// Returns what is said of two sides that name two files, of which the old one is there: nobody can
+/// tell if the file is meant to get the other name, or which of them is to change.
+///
+/// One name may have more directories before it, or an ending that says that it is a copy.
+fn explain_two_files(source: &ReplySource<'_>, names: &[&str]) -> Option<String> {
+    let [new, old] = names else { return None };
+    let without_side = |name: &str| {
+        let side = SIDE_PREFIXES.iter().find_map(|side| name.strip_prefix(side));
+        let name = side.unwrap_or(name).trim_start_matches("./");
+        COPY_ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name).to_owned()
+    };
+    let (new, old) = (without_side(new), without_side(old));
+    let is_there = |name: &str| RelPath::parse(name).is_ok_and(|path| exists(source.files, &path));
+    let within = |longer: &str, name: &str| longer.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
+    let related = within(&new, &old) || within(&old, &new) || path_without_sides(&[&new, &old]).is_some();
+    let is_callers = |name: &str| source.path.is_some_and(|path| path.as_str() == Some(name));
+    let two = new != old && is_there(&old) && (is_there(&new) || !related);
+    (two && !is_callers(&old) && !is_callers(&new)).then(|| {
+        format!(
+            "its two sides name different files, {old} and {new}: give both the same name; to give the file \
+             another name, add `rename from {old}` and `rename to {new}` below `diff --git`"
+        )
+    })
+}
+
 /// The file that is meant by one of the names, the likeliest name first. With `sided`, the names
 /// may have git's prefixes.
 ///
 /// # Errors
 /// Why none of them can be a path.
 pub(crate) fn resolve_path(source: &ReplySource<'_>, names: &[&str], sided: bool) -> Result<RelPath, String> {
+    if let Some(message) = explain_two_files(source, names).filter(|_| sided) {
+        return Err(message);
+    }
     let stripped =
         |name: &str| SIDE_PREFIXES.iter().find_map(|side| name.strip_prefix(side)).map(str::to_owned);
     let pair = match names {

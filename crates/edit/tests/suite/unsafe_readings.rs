@@ -93,3 +93,35 @@ fn a_quoted_part_of_a_file_is_not_the_file() {
     let whole = "Here is the new `f.txt`:\n```\none\n2\nthree\n```\n";
     assert_eq!(after(&planned(TEXT, whole)), "one\n2\nthree\n");
 }
+
+#[test]
+fn a_diff_with_two_files_names_edits_neither() {
+    let hunk = "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n";
+    let refused = |files: &[&str], reply: &str| {
+        let files = files.iter().map(|path| (RelPath::parse(path).unwrap(), TEXT.to_owned()));
+        let plan = plan(reply, &ApplyOptions::default(), &files.collect::<BTreeMap<_, _>>());
+        assert_eq!((plan.changes.len(), plan.failed.len()), (0, 1), "{reply}: {:?}", plan.changes);
+        assert!(plan.failed[0].message.contains("name different files, f.txt and"), "{:?}", plan.failed);
+    };
+    for names in [
+        "diff --git a/f.txt b/g.txt\n--- a/f.txt\n+++ b/g.txt\n",
+        "diff --git a/f.txt b/g.txt\nsimilarity index 90%\n--- a/f.txt\n+++ b/g.txt\n",
+        "diff --git a/f.txt b/g.txt\n",
+        "diff --git f.txt g.txt\n",
+        "--- a/f.txt\n+++ b/src/g.txt\n",
+        "--- f.txt\n+++ g.txt\n",
+        "*** Begin Patch\n--- a/f.txt\n+++ b/g.txt\n",
+    ] {
+        refused(&["f.txt"], &format!("{names}{hunk}"));
+    }
+    refused(&["f.txt", "g.txt"], &format!("--- a/f.txt\n+++ b/g.txt\n{hunk}"));
+    for names in [
+        "--- f.txt.orig\n+++ f.txt\n",
+        "--- f.txt\n+++ f.txt.new\n",
+        "--- old/f.txt\n+++ new/f.txt\n",
+        "--- a/project/f.txt\n+++ b/f.txt\n",
+        "--- original.txt\n+++ f.txt\n",
+    ] {
+        assert_eq!(after(&planned(TEXT, &format!("{names}{hunk}"))), "one\n2\nthree\n", "{names}");
+    }
+}
