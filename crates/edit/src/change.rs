@@ -11,7 +11,7 @@ use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp, LineKind, OpContext, PatchHunk, PatchLine, Replace};
 use crate::lazy_edits::{self, Rewrite};
-use crate::lines::strip_line_break;
+use crate::lines::{BYTE_ORDER_MARK, strip_line_break};
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::patch::PrecedingHunk;
 use crate::placement::{Hunk, IndexedText, find_place_in, is_whole_lines, placeholders};
@@ -255,10 +255,12 @@ impl OpsApplier<'_> {
                     None => self.rewrite_file(at, content, false),
                 },
                 Some(old) => {
+                    let (mark, body) = split_byte_order_mark(&old);
+                    let content = split_byte_order_mark(content).1;
                     let rewrite = Rewrite { content, says_removal: *says_removal };
-                    match lazy_edits::merge_rewrite(self.context.path, &old, rewrite, self.context.allow) {
+                    match lazy_edits::merge_rewrite(self.context.path, body, rewrite, self.context.allow) {
                         Ok(placed) => {
-                            let new = placed.apply_to(&old);
+                            let new = format!("{mark}{}", placed.apply_to(body));
                             self.changed = std::iter::once(0..new.len()).collect();
                             self.content = Some(new);
                             self.record_placement(at, &placed);
@@ -606,8 +608,13 @@ fn first_piece_start(placed: &PlacedEdit) -> usize {
     placed.pieces.first().map_or(0, |(span, _)| span.start)
 }
 
-/// The content a whole-file rewrite leaves: the file's line endings and final line break survive
-/// it.
+/// Divides a text into its byte order mark, which no model sees, and the rest.
+fn split_byte_order_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 })
+}
+
+/// The content a whole-file rewrite leaves: the file's byte order mark, line endings and final line
+/// break survive it.
 fn rewrite_keeping_line_ends(old: Option<&str>, new: &str, exact: bool) -> (String, Option<String>) {
     let mut notes = Vec::new();
     let has_crlf_alone = |text: &str| text.contains("\r\n") && !text.replace("\r\n", "").contains('\n');
@@ -625,6 +632,11 @@ fn rewrite_keeping_line_ends(old: Option<&str>, new: &str, exact: bool) -> (Stri
     if wants_break && !content.is_empty() && !content.ends_with('\n') {
         notes.push(if old.is_some() { "kept the final line break" } else { "added a final line break" });
         content.push_str(if crlf { "\r\n" } else { "\n" });
+    }
+    let mark = old.map_or("", |old| split_byte_order_mark(old).0);
+    if !content.is_empty() && !content.starts_with(mark) {
+        notes.push("kept the byte order mark");
+        content.insert_str(0, mark);
     }
     let note = (!notes.is_empty()).then(|| notes.join("; "));
     (content, note)

@@ -224,3 +224,18 @@ fn a_comment_with_the_files_name_that_it_never_had_is_no_content() {
         assert_eq!(planned(path, "One.\n", &format!("{path}\n```\n{text}```\n")), text);
     }
 }
+
+#[test]
+fn a_file_keeps_its_byte_order_mark() {
+    let old = "\u{feff}x = 1\ny = 2\n";
+    for (reply, new) in [
+        ("a.py\n```python\nx = 5\ny = 2\n```\n", "\u{feff}x = 5\ny = 2\n"),
+        ("a.py\n```python\nk = 0\n# ... existing code ...\n```\n", "\u{feff}k = 0\nx = 1\ny = 2\n"),
+        (r#"{"path": "a.py", "content": "x = 5\n"}"#, "\u{feff}x = 5\n"),
+        ("<edit><file>a.py</file><replace>x = 5</replace></edit>", "\u{feff}x = 5\n"),
+    ] {
+        let files = BTreeMap::from([(RelPath::parse("a.py").unwrap(), old.to_owned())]);
+        let plan = plan(reply, &ApplyOptions::default(), &files);
+        assert_eq!(plan.changes[0].after.as_deref(), Some(new), "{reply}");
+    }
+}
