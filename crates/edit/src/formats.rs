@@ -2,6 +2,7 @@
 
 pub(crate) mod announced_paths;
 mod argument_keys;
+mod argument_places;
 mod argument_values;
 mod bare_file;
 pub(crate) mod block;
@@ -11,6 +12,7 @@ pub(crate) mod edit_block;
 pub(crate) mod hunks;
 mod lenient_json;
 pub(crate) mod markers;
+mod nested_edits;
 pub(crate) mod paths;
 mod reply;
 pub(crate) mod search_replace;

@@ -75,9 +75,75 @@ const PART_WORDS: [&str; 9] =
     ["line", "lines", "range", "start", "end", "offset", "position", "anchor", "index"];
 /// Words that say that a content comes to a file, and the modes of opening it that do.
 const ADDING_WORDS: [&str; 4] = ["append", "appending", "prepend", "prepending"];
+/// Words of a command that puts a content somewhere into a file.
+const ADDING_COMMANDS: [&str; 2] = ["insert", "add"];
 const ADDING_MODES: [&str; 4] = ["a", "a+", "ab", "at"];
+/// Keys that say where in a file a text goes: it is no whole file then.
+pub(super) const PLACE_KEYS: [&str; 18] = [
+    "insert_line",
+    "insertLine",
+    "line",
+    "line_number",
+    "lineNumber",
+    "start_line",
+    "startLine",
+    "end_line",
+    "endLine",
+    "after",
+    "before",
+    "insert_after",
+    "insertAfter",
+    "insert_before",
+    "insertBefore",
+    "anchor",
+    "position",
+    "offset",
+];
+/// Keys under which calls carry their arguments one level deeper.
+pub(super) const WRAPPER_KEYS: [&str; 11] = [
+    "arguments",
+    "input",
+    "parameters",
+    "params",
+    "args",
+    "function",
+    "functionCall",
+    "function_call",
+    "tool_calls",
+    "toolCalls",
+    "tool_input",
+];
+/// Commands that say more than that something is edited.
+const KNOWN_COMMANDS: [&str; 13] = [
+    "view",
+    "read",
+    "undo_edit",
+    "undo",
+    "insert",
+    "delete",
+    "delete_file",
+    "remove",
+    "rename",
+    "move",
+    "create",
+    "overwrite",
+    "write",
+];
 /// Keys under which a call says what to do.
-pub(super) const COMMAND_KEYS: [&str; 4] = ["command", "operation", "type", "mode"];
+const COMMAND_KEYS: [&str; 12] = [
+    "command",
+    "operation",
+    "type",
+    "mode",
+    "action",
+    "op",
+    "kind",
+    "edit_type",
+    "editType",
+    "change_type",
+    "changeType",
+    "action_type",
+];
 /// A text of at least so many bytes that is in a file was taken from it, whatever its key says.
 const MIN_QUOTED_BYTES: usize = 20;
 /// Maximum number of keys whose texts are looked for in the file.
@@ -256,12 +322,19 @@ pub(super) fn find_part_key(object: &Map<String, Value>) -> Option<&str> {
     parts.next().map(|(key, _)| key.as_str())
 }
 
+/// Returns the command that a call gives: a known one before another under an earlier key.
+pub(super) fn read_command(object: &Map<String, Value>) -> Option<&str> {
+    let commands = || COMMAND_KEYS.iter().filter_map(|key| object.get(*key)?.as_str());
+    commands().find(|command| KNOWN_COMMANDS.contains(command)).or_else(|| commands().next())
+}
+
 /// Returns a key that says that a content is put before or after what a file has.
 pub(super) fn find_adding_key(object: &Map<String, Value>) -> Option<&str> {
     let adds = |words: &str| key_words(words).iter().any(|word| ADDING_WORDS.contains(&word.as_str()));
     let mut keys = object.iter().filter(|(key, value)| match value {
         Value::String(text) if COMMAND_KEYS.contains(&key.as_str()) => {
-            adds(text) || ADDING_MODES.contains(&text.as_str())
+            let commands = || key_words(text).iter().any(|word| ADDING_COMMANDS.contains(&word.as_str()));
+            adds(text) || ADDING_MODES.contains(&text.as_str()) || commands()
         }
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => adds(key) && !text.eq_ignore_ascii_case("false"),
@@ -303,7 +376,7 @@ fn is_filled(object: &Map<String, Value>, key: &str) -> bool {
 }
 
 /// Returns the words of a key in camelCase or snake_case, in small letters.
-fn key_words(key: &str) -> Vec<String> {
+pub(super) fn key_words(key: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut begins = true;
     for c in key.chars() {

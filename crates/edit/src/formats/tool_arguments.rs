@@ -8,47 +8,25 @@ use serde_json::{Map, Value};
 
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::argument_keys::{
-    COMMAND_KEYS, CONTENT_KEYS, EDIT_LIST_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, counts_all,
+    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, PLACE_KEYS, WRAPPER_KEYS, counts_all,
     find_adding_key, find_beside_list, find_part_key, find_quoting_key, first_list_of_edits,
-    has_tool_argument_keys, keys_where, read_new_text, read_paired_keys, read_path, read_searched_text,
-    replace_all_keys,
+    has_tool_argument_keys, keys_where, read_command, read_new_text, read_paired_keys, read_path,
+    read_searched_text, replace_all_keys,
 };
+use crate::formats::argument_places::{find_stated_line, names_end};
 use crate::formats::argument_values::{first_present_key, json_type_name, read_bool, read_number, read_text};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
+use crate::formats::nested_edits::{NestedEdits, find_nested_edits};
 use crate::formats::{
-    Format, ParsedReply, ReplySource, detect, paths, search_replace, strip_fence, text_calls, udiff, v4a,
-    whole_files,
+    Format, ParsedReply, ReplySource, paths, search_replace, strip_fence, text_calls, udiff, v4a, whole_files,
 };
 use crate::lines::line_at;
 
 const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
-/// Keys that say where in a file a text goes: it is no whole file then.
-const PLACE_KEYS: [&str; 18] = [
-    "insert_line",
-    "insertLine",
-    "line",
-    "line_number",
-    "lineNumber",
-    "start_line",
-    "startLine",
-    "end_line",
-    "endLine",
-    "after",
-    "before",
-    "insert_after",
-    "insertAfter",
-    "insert_before",
-    "insertBefore",
-    "anchor",
-    "position",
-    "offset",
-];
-/// Keys under which calls carry their arguments one level deeper.
-const WRAPPER_KEYS: [&str; 6] = ["arguments", "input", "parameters", "params", "args", "function"];
 /// Arguments wrapped more often than this are not arguments.
-const MAX_WRAPPER_DEPTH: usize = 4;
+const MAX_WRAPPER_DEPTH: usize = 6;
 
 /// Reads a reply: its arguments, or several of them one after the other, with prose between.
 pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
@@ -130,48 +108,6 @@ fn find_arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
 fn looks_like_arguments(text: &str) -> bool {
     let inner = text.trim_start_matches(['{', '[']).trim_start();
     inner.starts_with(['"', '{'])
-}
-
-/// Edits in an argument of any name.
-enum NestedEdits<'v> {
-    /// An edit, or a list of edits, as a value or as its JSON text.
-    Value(&'v Value),
-    /// Text in a format with marks.
-    Text(&'v str, Format),
-}
-
-/// Returns the only argument that holds edits, where none has a name that is known.
-fn find_nested_edits(object: &Map<String, Value>) -> Option<NestedEdits<'_>> {
-    let holds_edits = |value: &Value| match value {
-        Value::Array(list) => !list.is_empty() && list.iter().all(is_edit),
-        other => is_edit(other),
-    };
-    let others = object.iter().filter(|(key, _)| !PATH_KEYS.contains(&key.as_str()));
-    let mut nested = others.filter_map(|(_, value)| match value {
-        Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
-            let holds = parse_json_leniently(text.trim()).is_ok_and(|inner| holds_edits(&inner));
-            holds.then_some(NestedEdits::Value(value))
-        }
-        Value::String(text) => {
-            let format = detect(text)
-                .filter(|format| matches!(format, Format::Blocks | Format::Udiff | Format::Patch));
-            format.map(|format| NestedEdits::Text(text, format))
-        }
-        other => holds_edits(other).then_some(NestedEdits::Value(other)),
-    });
-    nested.next().filter(|_| nested.next().is_none())
-}
-
-/// Returns true for an object that is an edit, or names a file with a list of edits. A file with a
-/// content may be what somebody else returned.
-fn is_edit(value: &Value) -> bool {
-    let Value::Object(edit) = value else { return false };
-    let has = |keys: &[&str]| keys.iter().any(|key| edit.contains_key(*key));
-    let names_file = || has(&PATH_KEYS) || read_path(edit).is_some();
-    let list = first_present_key(edit, &EDIT_LIST_KEYS).map(|(_, list)| list);
-    has(&OLD_TEXT_KEYS) && has(&NEW_TEXT_KEYS)
-        || list.is_some_and(|list| (list.is_array() || list.is_object()) && names_file())
-        || read_paired_keys(edit).is_some()
 }
 
 struct ArgumentsReader<'s, 'a> {
@@ -336,7 +272,7 @@ impl<'a> ArgumentsReader<'_, 'a> {
         if object.contains_key("symbol") {
             return self.read_symbol_edit(object, path);
         }
-        let command = self.text_argument(object, &COMMAND_KEYS, path)?;
+        let command = read_command(object);
         match command {
             Some("view" | "read" | "undo_edit" | "undo") => {
                 let word = command.unwrap_or_default();
@@ -347,22 +283,9 @@ impl<'a> ArgumentsReader<'_, 'a> {
             Some("delete" | "delete_file" | "remove")
                 if first_present_key(object, &OLD_TEXT_KEYS).is_none() =>
             {
-                return self.read_deletion(object, path);
+                return self.or_malformed(check_deletion(object), path).map(|()| EditOp::Delete);
             }
-            Some("rename" | "move") => {
-                let to = self.text_argument(object, &["to", "new_path", "newPath", "destination"], path)?;
-                return match to.map(|to| (to, paths::resolve_path(to, self.source))) {
-                    Some((_, Ok(to))) => Ok(EditOp::Rename { to }),
-                    Some((to, Err(why))) => {
-                        self.add_problem(ProblemKind::Path, Some(to), why);
-                        Err(())
-                    }
-                    None => {
-                        self.add_malformed(path, "to rename a file, give its new path in \"to\"");
-                        Err(())
-                    }
-                };
-            }
+            Some("rename" | "move") => return self.read_rename(object, path),
             _ => {}
         }
         let usual = self.text_argument(object, &OLD_TEXT_KEYS, path)?;
@@ -411,15 +334,20 @@ impl<'a> ArgumentsReader<'_, 'a> {
         }
     }
 
-    /// A file that goes: nothing names a part of it.
-    fn read_deletion(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
-        let Some(key) = find_part_key(object) else { return Ok(EditOp::Delete) };
-        let message = format!(
-            "it deletes, and \"{key}\" is for a part of the file: to delete a text, give it as \"old_string\" with an \
-             empty \"new_string\"; to delete the file, give nothing but its path"
-        );
-        self.add_malformed(path, message);
-        Err(())
+    fn read_rename(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        let keys = ["to", "new_path", "newPath", "to_path", "destination"];
+        let to = self.text_argument(object, &keys, path)?;
+        match to.map(|to| (to, paths::resolve_path(to, self.source))) {
+            Some((_, Ok(to))) => Ok(EditOp::Rename { to }),
+            Some((to, Err(why))) => {
+                self.add_problem(ProblemKind::Path, Some(to), why);
+                Err(())
+            }
+            None => {
+                self.add_malformed(path, "to rename a file, give its new path in \"to\"");
+                Err(())
+            }
+        }
     }
 
     fn read_replacement(
@@ -431,7 +359,7 @@ impl<'a> ArgumentsReader<'_, 'a> {
     ) -> Result<EditOp, ()> {
         let all = self.replace_all_argument(object, path)?;
         self.check_expected_count(object, path, old)?;
-        let near = self.line_hint_argument(object, path)?;
+        let near = self.place_of_search(object, path, old, all)?;
         let whole_lines = self.bool_argument(object, &["line_based"], path)?.unwrap_or(false);
         if old.is_empty()
             && near.is_none()
@@ -449,6 +377,27 @@ impl<'a> ArgumentsReader<'_, 'a> {
             // A line number and no text to find: lines are put in.
             whole_lines: whole_lines || (old.is_empty() && near.is_some()),
         }))
+    }
+
+    /// The line at which the search text is said to begin, also as the number of its occurrence.
+    fn place_of_search(
+        &mut self,
+        object: &Map<String, Value>,
+        path: Option<&str>,
+        old: &str,
+        all: bool,
+    ) -> Result<Option<u32>, ()> {
+        let hint = self.line_hint_argument(object, path)?;
+        if old.is_empty() {
+            let refused = names_end(object).then(|| {
+                "it names the lines that go by their numbers alone, which may be those of another version: give their \
+                 text as \"old_string\""
+                    .to_owned()
+            });
+            return self.or_malformed(refused.map_or(Ok(hint), Err), path);
+        }
+        let file = self.file_text(path).unwrap_or_default();
+        self.or_malformed(find_stated_line(object, &file, old, (hint, all)), path)
     }
 
     /// Returns the text of the file that a path means, or of the caller's file.
@@ -667,4 +616,13 @@ impl<'a> ArgumentsReader<'_, 'a> {
         }
         Ok(self.all || self.number_argument(object, &COUNT_KEYS, path)?.is_some_and(|count| count > 1))
     }
+}
+
+/// Refuses the deletion of a file where something names a part of it.
+fn check_deletion(object: &Map<String, Value>) -> Result<(), String> {
+    let Some(key) = find_part_key(object) else { return Ok(()) };
+    Err(format!(
+        "it deletes, and \"{key}\" is for a part of the file: to delete a text, give it as \"old_string\" with an \
+         empty \"new_string\"; to delete the file, give nothing but its path"
+    ))
 }

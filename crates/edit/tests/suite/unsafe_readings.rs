@@ -83,6 +83,41 @@ fn a_count_of_replacements_is_compared_whatever_ends_the_lines() {
 }
 
 #[test]
+fn line_numbers_alone_replace_nothing() {
+    for arguments in [
+        r#"{"path": "f.txt", "new_string": "2\n", "start_line": 2, "end_line": 2}"#,
+        r#"{"path": "f.txt", "command": "replace", "new_str": "2", "startLine": 2, "endLine": 3}"#,
+        r#"{"path": "f.txt", "old_string": "", "new_string": "2\n", "start_line": 2, "end_line": 2}"#,
+        r#"{"path": "f.txt", "new_string": "2", "near": 2, "line_range": [2, 2]}"#,
+    ] {
+        let plan = planned(TEXT, arguments);
+        assert_eq!((plan.changes.len(), plan.failed.len()), (0, 1), "{arguments}: {:?}", plan.changes);
+        assert!(plan.failed[0].message.contains("numbers alone"), "{:?}", plan.failed);
+    }
+    // With a line to put it before it is an insertion.
+    let insertion = r#"{"path": "f.txt", "new_string": "2", "start_line": 2}"#;
+    assert_eq!(after(&planned(TEXT, insertion)), "one\n2\ntwo\nthree\n");
+}
+
+#[test]
+fn an_action_of_any_key_that_adds_takes_no_whole_file() {
+    for arguments in [
+        r#"{"path": "f.txt", "action": "append", "content": "four\n"}"#,
+        r#"{"path": "f.txt", "op": "insert_after", "content": "four\n"}"#,
+        r#"{"path": "f.txt", "edit_type": "add_lines", "content": "four\n"}"#,
+        r#"{"edits": [{"path": "f.txt", "action": "insert", "content": "four\n"}]}"#,
+        r#"{"path": "f.txt", "action": "delete", "content": "two\n"}"#,
+    ] {
+        let plan = planned(TEXT, arguments);
+        assert_eq!((plan.changes.len(), plan.failed.len()), (0, 1), "{arguments}: {:?}", plan.changes);
+    }
+    let insertion = r#"{"path": "f.txt", "action": "insert", "insert_line": 1, "insert_text": "2"}"#;
+    assert_eq!(after(&planned(TEXT, insertion)), "one\n2\ntwo\nthree\n");
+    let whole = r#"{"path": "f.txt", "type": "edit", "action": "write", "content": "four\n"}"#;
+    assert_eq!(after(&planned(TEXT, whole)), "four\n");
+}
+
+#[test]
 fn a_quoted_part_of_a_file_is_not_the_file() {
     for (text, quoted) in [(TEXT, "two\n"), ("one\ntwo\nthree\nfour\nfive\n", "one\ntwo\nthree\nfour\n")] {
         let reply = format!("In `f.txt`, replace:\n```\n{quoted}```\nwith:\n```\n2\n```\n");

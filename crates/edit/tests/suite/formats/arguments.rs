@@ -1,6 +1,8 @@
 //! The arguments of tools.
 
-use journeyman_edit::{EditOp, Format, Replace, SymbolAction, SymbolEdit};
+use std::collections::BTreeMap;
+
+use journeyman_edit::{ApplyOptions, EditOp, Format, Replace, SymbolAction, SymbolEdit, plan};
 
 use super::{reading, rel};
 
@@ -47,6 +49,14 @@ fn tool_arguments() {
         ),
         (
             "Here:\n```json\n{\"path\": \"a.rs\", \"old_string\": \"x\", \"new_string\": \"y\"}\n```\nDone.",
+            vec![plain("x", "y", false, None)],
+        ),
+        (
+            r#"{"functionCall": {"name": "edit", "args": {"path": "a.rs", "old_string": "x", "new_string": "y"}}}"#,
+            vec![plain("x", "y", false, None)],
+        ),
+        (
+            r#"{"tool_calls": [{"function": {"name": "edit", "arguments": "{\"path\": \"a.rs\", \"old_string\": \"x\", \"new_string\": \"y\"}"}}]}"#,
             vec![plain("x", "y", false, None)],
         ),
         (
@@ -217,5 +227,61 @@ fn what_arguments_are_refused_for() {
         let read = reading(reply, Some(Format::Tool), None, true);
         assert_eq!(read.edits, [], "{reply}");
         assert!(read.problems[0].to_string().contains(words), "{reply}: {}", read.problems[0]);
+    }
+}
+
+#[test]
+fn a_line_or_a_number_says_which_of_equal_places_is_meant() {
+    let file = "a = 1\nfoo()\nb = 2\nfoo()\nc = 3\nfoo()\n";
+    let planned = |hint: &str| {
+        let files = BTreeMap::from([(rel("f.py"), file.to_owned())]);
+        let arguments =
+            format!(r#"{{"path": "f.py", "old_string": "foo()", "new_string": "bar()", {hint}}}"#);
+        plan(&arguments, &ApplyOptions::default(), &files)
+    };
+    for hint in [
+        r#""line_number": 4"#,
+        r#""lineNumber": "4""#,
+        r#""line": 4"#,
+        r#""lineno": 4"#,
+        r#""start_line": 4, "end_line": 4"#,
+        r#""line_start": 4"#,
+        r#""original_line": "L4""#,
+        r#""line_range": [4, 4]"#,
+        r#""lines": "4-4""#,
+        r#""range": {"start": 4, "end": 4}"#,
+        r#""occurrence": 2"#,
+        r#""occurrence": "second""#,
+        r#""occurrence_number": "2nd""#,
+        r#""instance": 2, "line": 4"#,
+        r#""nth_match": 2"#,
+        r#""match_number": 2, "replace_all": false"#,
+    ] {
+        let plan = planned(hint);
+        assert_eq!(plan.failed, [], "{hint}");
+        assert_eq!(
+            plan.changes[0].after.as_deref(),
+            Some("a = 1\nfoo()\nb = 2\nbar()\nc = 3\nfoo()\n"),
+            "{hint}"
+        );
+    }
+    let last = planned(r#""occurrence": "last""#);
+    assert_eq!(last.changes[0].after.as_deref(), Some("a = 1\nfoo()\nb = 2\nfoo()\nc = 3\nbar()\n"));
+    for (hint, words) in [
+        (r#""line": 3"#, "occurs 3 times"),
+        (r#""line": 4, "start_line": 2"#, "occurs 3 times"),
+        (r#""line": 2, "occurrence": 2"#, "occurs 3 times"),
+        (r#""occurrence": 0"#, "occurs 3 times"),
+        (r#""occurrence_index": 1"#, "occurs 3 times"),
+        (r#""end_line": 4"#, "occurs 3 times"),
+        (r#""new_line": 4"#, "occurs 3 times"),
+        (r#""line": "foo()""#, "occurs 3 times"),
+        (r#""range": {"start": {"line": 3}, "end": {"line": 3}}"#, "occurs 3 times"),
+        (r#""occurrence": 4"#, "there 3 times"),
+        (r#""occurrence": 2, "replace_all": true"#, "give one of the two"),
+    ] {
+        let plan = planned(hint);
+        assert_eq!((plan.changes.len(), plan.failed.len()), (0, 1), "{hint}");
+        assert!(plan.failed[0].message.contains(words), "{hint}: {:?}", plan.failed);
     }
 }
