@@ -36,6 +36,9 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     let thoughtless = blank_thinking(source.reply);
     let source =
         ReplySource { reply: thoughtless.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&thoughtless), ..*source };
+    if is_tool_arguments(source.reply) {
+        return Some(Format::Tool);
+    }
     detect_marks(&source).or_else(|| detect_renamed(&source))
 }
 
@@ -48,10 +51,7 @@ pub(crate) fn detect_renamed(source: &ReplySource<'_>) -> Option<Format> {
 
 /// The format of a reply without thinking, from marks that are written as usual.
 fn detect_marks(source: &ReplySource<'_>) -> Option<Format> {
-    let (source, reply) = (*source, source.reply);
-    if is_tool_arguments(reply) {
-        return Some(Format::Tool);
-    }
+    let reply = source.reply;
     let mut calls = text_calls::CallStarts::new(reply);
     let mut named: Option<(u8, usize, usize)> = None;
     // A fence that names no file, and how far unnamed conflict marks have come in one that does.
@@ -85,17 +85,17 @@ fn detect_marks(source: &ReplySource<'_>) -> Option<Format> {
                 unnamed = false;
                 continue;
             }
-            let [next, second] = first_edit_lines(&source, &row);
+            let [next, second] = first_edit_lines(source, &row);
             let first = next.trim_start();
             let unique = format_of_unique_line(next, second);
             if row.text.starts_with([' ', '\t']) && matches!(unique, Some(Format::Udiff | Format::Patch)) {
                 return unique;
             }
-            if is_named_diff(&source, info, (from, row.start), end) {
+            if is_named_diff(source, info, (from, row.start), end) {
                 return Some(Format::Udiff);
             }
             let known = unique.is_some() || begins_fenced_edit(first, reply, &row);
-            if !known && !first.is_empty() && is_named(&source, (from, row.start), end, info) {
+            if !known && !first.is_empty() && is_named(source, (from, row.start), end, info) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
                 (named, conflict) = (Some((sign, length, end)), 0);
             }
@@ -124,14 +124,33 @@ fn detect_marks(source: &ReplySource<'_>) -> Option<Format> {
     if let Some((_, _, body)) = named {
         whole = whole.max(Some(has_placeholder(reply.get(body..))));
     }
-    let whole = whole.map(|is_partial| if is_partial { Format::Lazy } else { Format::Whole });
+    let format = |is_partial| if is_partial { Format::Lazy } else { Format::Whole };
+    let whole = whole.or_else(|| has_placeholder_in_tags(source)).map(format);
     whole.or((json && has_tool_argument_keys(reply)).then_some(Format::Tool))
+}
+
+/// Looks for a file between the tags `<file path="a.py">` and `</file>`, each on a line of its own:
+/// true if it leaves parts of its file out.
+fn has_placeholder_in_tags(source: &ReplySource<'_>) -> Option<bool> {
+    let mut opened = None;
+    for row in ReplyLines::new(source.reply) {
+        let text = row.text.trim();
+        if text.starts_with("<file ") && paths::path_on_line(text, source).is_some() {
+            opened = Some(row.start + row.text.len());
+        } else if text == "</file>"
+            && let Some(body) = opened.take().and_then(|body| source.reply.get(body..row.start))
+            && !body.trim().is_empty()
+        {
+            return Some(has_placeholder(Some(body)));
+        }
+    }
+    None
 }
 
 /// Returns true if a fence at `at` is around a hunk without a header, whose file is named.
 fn is_named_diff(source: &ReplySource<'_>, info: &str, (from, at): (usize, usize), body: usize) -> bool {
     is_headless_diff(info, source.reply.get(body..).unwrap_or_default())
-        && name_of_headless_diff(source, info, (from, at)).is_some()
+        && name_of_headless_diff(source, info, (from, at), body).is_some()
 }
 
 /// Returns true for a line that consists of at least `length` times the character of its fence.

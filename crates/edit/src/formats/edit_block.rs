@@ -11,7 +11,7 @@ use crate::formats::tags::{self, EDIT_BLOCK_TAGS, Tag, skip_blanks, trim_content
 /// A fence is a word, not a text.
 const MAX_FENCE_BYTES: usize = 64;
 /// Attributes of `<edit>` that name its file, where a model puts it there.
-const FILE_ATTRIBUTES: [&str; 3] = ["path", "file", "filename"];
+const FILE_ATTRIBUTES: [&str; 6] = ["path", "file", "filename", "file_path", "filepath", "name"];
 
 /// Reads the block that begins with `<edit` at `at`; `None` where that is prose.
 pub(crate) fn read(reply: &str, at: usize) -> Option<ReadBlock> {

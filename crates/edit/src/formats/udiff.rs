@@ -273,7 +273,7 @@ impl<'a> DiffReader<'a> {
     }
 
     /// Reads the lines of the fence that has just been opened as a hunk, if they are one without a
-    /// header, and the fence or the lines above it name its file.
+    /// header whose file is named, or that follows another hunk.
     fn read_headless_fence(&mut self, info: &'a str) {
         let bounds = (
             self.starts.get(self.named_from),
@@ -284,10 +284,19 @@ impl<'a> DiffReader<'a> {
         if !headless::is_headless_diff(info, self.source.reply.get(body..).unwrap_or_default()) {
             return;
         }
-        let named = headless::name_of_headless_diff(self.source, info, (from.min(fence), fence));
-        let Some(name) = named else { return };
-        self.close_section();
-        self.section = Some(FileSection::named_above(self.at, paths::resolve_path(name, self.source)));
+        let named = headless::name_of_headless_diff(self.source, info, (from.min(fence), fence), body);
+        match named {
+            Some(name) => {
+                self.close_section();
+                let path = paths::resolve_path(name, self.source);
+                self.section = Some(FileSection::named_above(self.at, path));
+                let inside = headless::name_on_first_line(self.source, body);
+                self.at += inside.filter(|(inside, _)| *inside == name).map_or(0, |(_, nth)| nth + 1);
+            }
+            // A further one is for the same file.
+            None if self.section.is_some() => {}
+            None => return,
+        }
         let transport = self.line_at(self.at).is_some_and(|line| line.ends_with('\r'));
         self.read_hunk(Some(HunkHeader::default()), transport);
         if let Some(section) = &mut self.section {

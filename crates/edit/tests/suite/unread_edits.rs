@@ -66,6 +66,12 @@ fn a_named_diff_without_a_header_is_a_hunk() {
         let told = !planned(Some(Format::Whole), &whole).failed.is_empty();
         assert!(told || above.starts_with("In "), "{whole}");
     }
+    // Its name may stand inside, and a further one is for the same file.
+    for first in ["src/a.py\n", "# src/a.py\n", "\n// File: src/a.py\n"] {
+        assert_written(&format!("```diff\n{first}-y = 2\n+y = 9\n```\n"), &[A]);
+    }
+    let further = "src/a.py\n```diff\n-y = 2\n+y = 9\n```\nand\n```diff\n-z = 3\n+z = 4\n```\n";
+    assert_written(further, &[("src/a.py", "x = 1\ny = 9\nz = 4\n")]);
     // Without a name it shows what was changed.
     assert_written(&format!("{BLOCK}```diff\n-x = 1\n+x = 5\n```\n"), &[B]);
     // A new file, and one without a place for what comes.
@@ -144,4 +150,13 @@ fn a_byte_order_mark_before_a_reply_is_none_of_its_words() {
     for reply in [BLOCK, json] {
         assert_written(&format!("\u{feff}{reply}"), &[B]);
     }
+}
+
+#[test]
+fn a_file_between_tags_is_read_as_one() {
+    let tags = format!("<file path=\"src/a.py\">\n{}</file>\n", A.1);
+    assert_written(&format!("Here it is.\n\n{tags}"), &[A]);
+    assert_written(&format!("{BLOCK}{tags}"), &[B, A]);
+    let inside = "<file path=\"b.py\">\n<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n</file>\n";
+    assert_written(inside, &[B]);
 }

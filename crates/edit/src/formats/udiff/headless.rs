@@ -41,14 +41,26 @@ pub(in crate::formats) fn is_headless_diff(info: &str, body: &str) -> bool {
     changes
 }
 
-/// Returns the file that such a fence names, or the lines between `from` and the fence at `at`:
-/// a name, or words that end with a colon. A file of patches holds a diff.
+/// Returns the file that such a fence names, its first line (at `body`, if it begins as none of a
+/// diff does), or the lines between `from` and the fence at `at`: a name, or words that end with a
+/// colon. A file of patches holds a diff.
 pub(in crate::formats) fn name_of_headless_diff<'a>(
     source: &ReplySource<'a>,
     info: &'a str,
     (from, at): (usize, usize),
+    body: usize,
 ) -> Option<&'a str> {
     let above = paths::find_name_above(source, from, at);
-    let named = paths::path_on_fence(info).or(above.name).or_else(|| announced_path(above.prose?));
+    let first = || name_on_first_line(source, body).map(|(name, _)| name);
+    let named = paths::path_on_fence(info).or_else(first).or(above.name);
+    let named = named.or_else(|| announced_path(above.prose?));
     named.filter(|name| !name.ends_with(".diff") && !name.ends_with(".patch"))
+}
+
+/// Returns the file that the first line of a fence's text names, and which line that is, from 0 on.
+pub(super) fn name_on_first_line<'a>(source: &ReplySource<'a>, body: usize) -> Option<(&'a str, usize)> {
+    let mut lines = source.reply.get(body..)?.lines().enumerate();
+    let (nth, line) = lines.find(|(_, line)| !line.trim().is_empty())?;
+    let name = paths::path_on_line(line, source).filter(|_| !line.starts_with([' ', '+', '-']))?;
+    Some((name, nth))
 }
