@@ -263,7 +263,8 @@ impl IndentMap {
 
     /// Some blanks of the search text's style in the file's.
     fn convert_blanks(&self, blanks: &str) -> Option<String> {
-        if let Some((from, to)) = self.level_pair().filter(|(from, to)| from != to) {
+        let level = self.level_pair(blanks);
+        if let Some((from, to)) = level.filter(|(from, to)| from != to) {
             let levels = blanks.len() / from.len();
             let whole = blanks.len().is_multiple_of(from.len()) && blanks == from.repeat(levels);
             return whole.then(|| to.repeat(levels));
@@ -272,7 +273,7 @@ impl IndentMap {
         let spaces = blanks.chars().all(|c| c == ' ');
         if spaces
             && !self.file_tabs
-            && self.level_pair().is_none()
+            && level.is_none()
             && let Some(width) = self.styles.file_width(blanks.len())
         {
             return Some(" ".repeat(width));
@@ -284,8 +285,8 @@ impl IndentMap {
                 Some("\t".repeat(blanks.len() / step))
             }
             (true, _, false) => {
-                let width = self.tab_columns().or(self.styles.file_step)?;
-                Some(" ".repeat(blanks.len() * width))
+                let level = self.styles.file_step.filter(|step| !self.may_be_columns(*step));
+                Some(" ".repeat(blanks.len() * self.tab_columns().or(level)?))
             }
             _ => None,
         }
@@ -302,15 +303,31 @@ impl IndentMap {
         (self.pairs.iter().any(is_kept) && tabbed.all(is_so)).then_some(columns)
     }
 
+    /// Returns true if a tab of the search text stands for several levels of the file, and no line
+    /// that opens a block shows one to be a level: further tabs may be as many columns each.
+    fn may_be_columns(&self, step: usize) -> bool {
+        let is_wide = |(from, to): &(String, String)| {
+            let columns = to.len().checked_div(from.len()).unwrap_or_default();
+            from.starts_with('\t')
+                && columns > step
+                && columns.is_multiple_of(step)
+                && to.len() == from.len() * columns
+        };
+        self.styles.opened_step.is_none() && self.pairs.iter().any(is_wide)
+    }
+
     /// One level in both styles, where two matched lines are one or more apart: the smallest
-    /// difference.
-    fn level_pair(&self) -> Option<(&str, &str)> {
+    /// difference. Tabs of a text that has both say nothing of its spaces, nor they of tabs.
+    fn level_pair(&self, blanks: &str) -> Option<(&str, &str)> {
         let mut best: Option<(&str, &str)> = None;
         for (inner, inner_to) in &self.pairs {
             for (outer, outer_to) in &self.pairs {
                 let Some(from) = inner.strip_prefix(outer.as_str()).filter(|from| !from.is_empty()) else {
                     continue;
                 };
+                if blanks.starts_with('\t') != from.starts_with('\t') {
+                    continue;
+                }
                 let to = inner_to.strip_prefix(outer_to.as_str()).filter(|to| !to.is_empty())?;
                 if best.is_none_or(|(shortest, _)| from.len() < shortest.len()) {
                     best = Some((from, to));
@@ -454,6 +471,9 @@ mod tests {
             (&[("  ", "  ")], "   ", Some("   ")),
             // The same indentation stood for two: nothing can be told.
             (&[("  ", "    "), ("  ", "      ")], "  ", None),
+            // Spaces beside a tab that stands for four are as they were.
+            (&[("", ""), ("  ", "  "), ("\t", "    ")], "\t  ", Some("      ")),
+            (&[("", ""), ("  ", "  "), ("\t", "    ")], "\t\t", Some("        ")),
             // One level less than the file has.
             (&[("  ", "")], "", None),
         ];

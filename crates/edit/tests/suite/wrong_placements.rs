@@ -308,6 +308,21 @@ fn a_tab_stands_for_the_columns_that_it_replaced() {
         written(file, "  int f() {\n\tint a = 1;", "  int f() {\n\tint a =\n\t\tone();"),
         file.replace("a = 1;", "a =\n        one();")
     );
+    // Spaces behind it are the file's, whatever a tab is.
+    assert_eq!(
+        written(
+            file,
+            "class A {\n  int f() {\n\tint a = 1;",
+            "class A {\n  int f() {\n\tif (b) {\n\t  one();\n\t}"
+        ),
+        file.replace("    int a = 1;", "    if (b) {\n      one();\n    }")
+    );
+    // With nothing else it may be a level as well, but behind a line that opens a block.
+    refused(file, "\tint a = 1;", "\tint a =\n\t\tone();");
+    assert_eq!(
+        written(file, "\tint a = 1;", "\tif (b) {\n\t\tone();\n\t}"),
+        file.replace("    int a = 1;", "    if (b) {\n      one();\n    }")
+    );
 }
 
 #[test]
