@@ -139,7 +139,7 @@ fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, cho
     let second = detect(&reading.prose).filter(|other| match other {
         Format::Whole | Format::Lazy => false,
         // JSON with words of edits may be anything; with a file and both texts it is one.
-        Format::Tool => has_replacement(&ReplySource { reply: &reading.prose, path: None, ..*source }),
+        Format::Tool => has_named_edit(&ReplySource { reply: &reading.prose, path: None, ..*source }),
         // A hunk that no patch of the reply has.
         Format::Patch => true,
         other => *other != chosen,
@@ -147,7 +147,8 @@ fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, cho
     let beside = ReplySource { reply: &reading.prose, ..*source };
     let second = second
         .or_else(|| detect::detect_renamed(&beside))
-        .or_else(|| search_replace::has_named_conflict(&beside).then_some(Format::Blocks));
+        .or_else(|| search_replace::has_named_conflict(&beside).then_some(Format::Blocks))
+        .or_else(|| text_calls::has_unread_edit(&reading.prose).then_some(Format::Tool));
     if let Some(other) = second {
         let message = if other == chosen {
             format!(
@@ -163,8 +164,9 @@ fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, cho
     }
 }
 
-/// Returns true if a text has the arguments of a tool that name a file and what is replaced in it.
-fn has_replacement(source: &ReplySource<'_>) -> bool {
+/// Returns true if a text has the arguments of a tool that name a file and what is done to it. A
+/// file with a content alone may be what somebody else returned.
+fn has_named_edit(source: &ReplySource<'_>) -> bool {
     let ops = tool_arguments::read(source).edits.into_iter().flat_map(|edit| edit.ops);
-    ops.into_iter().any(|op| matches!(op, EditOp::Replace(replace) if !replace.search.is_empty()))
+    ops.into_iter().any(|op| !matches!(op, EditOp::Rewrite { .. } | EditOp::Lazy { .. }))
 }

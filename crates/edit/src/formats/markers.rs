@@ -63,7 +63,8 @@ pub(crate) fn parse_mark(line: &str) -> Option<MarkLine<'_>> {
     let word = label.split([' ', '\t', '>', ':']).next().unwrap_or(label);
     let spaced = rest.starts_with([' ', '\t']);
     let after = label.get(word.len()..).unwrap_or_default().trim();
-    let is_small = |wanted: &str| spaced && length == GIT_MARK_CHARS && label.eq_ignore_ascii_case(wanted);
+    // Fewer signs are a prompt.
+    let is_small = |wanted: &str| spaced && length > MIN_MARK_CHARS && label.eq_ignore_ascii_case(wanted);
     let mark = match (sign, word) {
         (b'<', _) if is_small("search") => Mark::Open(""),
         (b'>', _) if is_small("replace") => Mark::Close,

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::formats::argument_keys::{CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS};
+use crate::formats::argument_keys::{CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, key_words};
 use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
-use crate::formats::tags::{attribute_value, trim_content_breaks};
+use crate::formats::tags::{attribute_value, parse_opening_tag, trim_content_breaks};
 use crate::formats::{ReplyLine, ReplyLines};
 
 /// More calls of one reply are a loop, not work.
@@ -15,13 +15,30 @@ const MAX_CALLS: usize = 100;
 /// More parameters than any tool has.
 const MAX_PARAMETERS: usize = 50;
 /// Beginnings of lines that open a call, and what closes it; nothing after `[TOOL_CALLS]`.
-const CALL_MARKS: [(&str, &str); 5] = [
+const CALL_MARKS: [(&str, &str); 6] = [
     ("<tool_call>", "</tool_call>"),
     ("<function=", "</function>"),
     ("<invoke name=", "</invoke>"),
     ("[TOOL_CALLS]", ""),
+    ("<|python_tag|>", ""),
     ("<write_to_file>", "</write_to_file>"),
 ];
+/// Tags of tools that change files, which are only told.
+const OTHER_TOOL_TAGS: [&str; 8] = [
+    "create_file",
+    "delete_file",
+    "remove_file",
+    "rename_file",
+    "move_file",
+    "insert_content",
+    "code_edit",
+    "boltAction",
+];
+/// Words of a tool's name that say that it changes files.
+const CHANGING_WORDS: [&str; 10] =
+    ["edit", "write", "create", "delete", "remove", "rename", "move", "replace", "patch", "insert"];
+/// Divides a tool's name from its arguments.
+const ARGUMENTS_MARK: &str = "[ARGS]";
 /// The calls of a text are looked at until they have so many times its bytes together: one in the
 /// other, or without an end, they would take the square of its length.
 const MAX_LOOKS: usize = 8;
@@ -63,6 +80,20 @@ pub(crate) fn first_call_offset(text: &str) -> Option<usize> {
     ReplyLines::new(text).find(|row| begins(row.text)).map(|row| row.start)
 }
 
+/// Returns true if a text has the call of a tool that changes files, or begins one with a tag that
+/// such a tool has.
+pub(crate) fn has_unread_edit(text: &str) -> bool {
+    let changes = |call: &NamedCall| {
+        let words = key_words(&call.name);
+        is_edit_arguments(&call.arguments) || words.iter().any(|word| CHANGING_WORDS.contains(&word.as_str()))
+    };
+    let begins = |row: &ReplyLine<'_>| {
+        let start = row.start + (row.text.len() - row.text.trim_start().len());
+        OTHER_TOOL_TAGS.iter().any(|name| parse_opening_tag(text, start, name).is_some())
+    };
+    read_named_calls(text).iter().any(changes) || ReplyLines::new(text).any(|row| begins(&row))
+}
+
 /// Returns true for arguments that change a file, in words of the known edit tools.
 pub(crate) fn is_edit_arguments(arguments: &Value) -> bool {
     const OTHER_EDIT_KEYS: [&str; 5] = ["edits", "code_edit", "insert_text", "insert_line", "symbol"];
@@ -102,7 +133,10 @@ fn read_calls_at(text: &str, at: usize, looked_at: &mut usize) -> Vec<NamedCall>
     let Some((opening, closing)) = mark.filter(|_| *looked_at <= text.len() * MAX_LOOKS) else {
         return Vec::new();
     };
-    let value_end = || rest.get(opening.len()..).map(|value| opening.len() + first_value_end(value));
+    // A name may stand between the mark and the arguments.
+    let named = rest.lines().next().and_then(|line| line.split_once(ARGUMENTS_MARK));
+    let head = named.map_or(opening.len(), |(name, _)| name.len() + ARGUMENTS_MARK.len());
+    let value_end = || rest.get(head..).map(|value| head + first_value_end(value));
     let closing_at = if closing.is_empty() { value_end() } else { rest.find(closing) };
     *looked_at += closing_at.unwrap_or(rest.len());
     let Some(last) = closing_at else { return Vec::new() };
@@ -122,9 +156,20 @@ fn read_calls_at(text: &str, at: usize, looked_at: &mut usize) -> Vec<NamedCall>
                     .map(|call| NamedCall { range: at..at + end, ..call })
                     .collect();
             }
+            if let Some((name, _)) = body.split_once("<arg_key>") {
+                return one(name, read_paired_parameters(body), end);
+            }
             read_json_calls(body, &(at..at + end))
         }
-        "[TOOL_CALLS]" => read_json_calls(inner(opening.len(), end), &(at..at + end)),
+        "[TOOL_CALLS]" if let Some((name, _)) = named => {
+            match parse_json_leniently(inner(head, end).trim()) {
+                Ok(Value::Object(arguments)) => {
+                    one(name.get(opening.len()..).unwrap_or_default(), arguments, end)
+                }
+                _ => Vec::new(),
+            }
+        }
+        "[TOOL_CALLS]" | "<|python_tag|>" => read_json_calls(inner(opening.len(), end), &(at..at + end)),
         "<function=" => {
             let Some(head) = rest.find('>') else { return Vec::new() };
             let name = inner(opening.len(), head);
@@ -210,6 +255,19 @@ fn read_parameters(
     found
 }
 
+/// Reads parameters whose names and values stand between tags of their own: `<arg_key>`,
+/// `<arg_value>`.
+fn read_paired_parameters(body: &str) -> Map<String, Value> {
+    let pieces = body.split("<arg_key>").skip(1).take(MAX_PARAMETERS);
+    let pairs = pieces.filter_map(|piece| {
+        let (key, rest) = piece.split_once("</arg_key>")?;
+        let value = rest.trim_start().strip_prefix("<arg_value>")?;
+        let value = value.get(..value.rfind("</arg_value>")?)?;
+        Some((key.trim().to_owned(), Value::String(parameter_text(key.trim(), value))))
+    });
+    pairs.collect()
+}
+
 /// A parameter's text; a file's content keeps its last line break.
 fn parameter_text(key: &str, raw: &str) -> String {
     let text = trim_content_breaks(raw);
@@ -242,6 +300,19 @@ mod tests {
         for text in [
             format!("<tool_call>\n{inner}\n</tool_call>"),
             format!("I change it.\n[TOOL_CALLS] [{inner}]"),
+            format!("[TOOL_CALLS]edit[ARGS]{edit}\n"),
+            format!("<|python_tag|>{}", json!({"name": "edit", "parameters": edit})),
+            format!(
+                "<tool_call>edit\n{}</tool_call>",
+                edit.as_object()
+                    .unwrap()
+                    .iter()
+                    .map(|(key, value)| format!(
+                        "<arg_key>{key}</arg_key>\n<arg_value>{}</arg_value>\n",
+                        value.as_str().unwrap()
+                    ))
+                    .collect::<String>()
+            ),
             format!("<tool_call>\n<function=edit>\n{in_function}</function>\n</tool_call>"),
             format!("<function=edit>\n{in_function}</function>"),
             format!("<function_calls>\n<invoke name=\"edit\">\n{in_invoke}</invoke>\n</function_calls>"),

@@ -119,6 +119,30 @@ fn tags_in_capitals_and_under_other_names_are_read_or_told() {
 }
 
 #[test]
+fn calls_in_the_text_are_told_beside_other_edits() {
+    for (call, is_edit) in [
+        (r#"{"command": "insert", "path": "src/a.py", "insert_line": 1, "insert_text": "k"}"#, true),
+        (r#"{"command": "delete", "path": "src/a.py"}"#, true),
+        ("<write_to_file>\n<path>src/a.py</path>\n<content>\nk\n</content>\n</write_to_file>", true),
+        ("<invoke name=\"delete_file\">\n<parameter name=\"path\">src/a.py</parameter>\n</invoke>", true),
+        ("<delete_file>\n<path>src/a.py</path>\n</delete_file>", true),
+        (
+            "<edit_file>\n<target_file>src/a.py</target_file>\n<code_edit>\nk\n</code_edit>\n</edit_file>",
+            true,
+        ),
+        (r#"[TOOL_CALLS]edit[ARGS]{"path": "src/a.py", "old_string": "y = 2", "new_string": "y = 9"}"#, true),
+        ("<invoke name=\"read_file\">\n<parameter name=\"path\">src/a.py</parameter>\n</invoke>", false),
+        (r#"{"path": "src/a.py", "content": "what it printed"}"#, false),
+    ] {
+        let reply = format!("{BLOCK}{call}\n");
+        match is_edit {
+            true => assert_told(&reply, "also in `tool`"),
+            false => assert_written(&reply, &[B]),
+        }
+    }
+}
+
+#[test]
 fn a_new_text_without_an_old_one_is_told() {
     let lone = "<new_text>\ny = 9\n</new_text>\n";
     let pair = "src/a.py\n<old_text>\nx = 1\n</old_text>\n<new_text>\nx = 5\n</new_text>\n";
@@ -137,6 +161,7 @@ fn blocks_between_other_marks_are_read_or_told() {
         assert_written(&block, &[A]);
         assert_written(&format!("{BLOCK}{block}"), &[B, A]);
     }
+    assert_written("src/a.py\n<<<<< search\ny = 2\n=====\ny = 9\n>>>>> replace\n", &[A]);
     let conflict = "src/a.py\n<<<<<<< HEAD\ny = 2\n=======\ny = 9\n>>>>>>> branch\n";
     assert_told(&format!("{BLOCK}{conflict}"), "further edits");
     // A conflict that words are about is none.
