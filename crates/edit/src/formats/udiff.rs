@@ -310,7 +310,7 @@ impl<'a> DiffReader<'a> {
         let transport = self.line_at(self.at).is_some_and(|line| line.ends_with('\r'));
         // After git's own header the names belong to it.
         match &mut self.section {
-            Some(section) if section.git.is_some() && section.hunks.is_empty() && section.old.is_none() => {
+            Some(section) if section.takes_names([old.as_ref(), new.as_ref()]) => {
                 (section.old, section.new) = (old, new);
             }
             _ => {

@@ -185,3 +185,20 @@ fn a_file_between_tags_is_read_as_one() {
     let inside = "<file path=\"b.py\">\n<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n</file>\n";
     assert_written(inside, &[B]);
 }
+
+#[test]
+fn a_hunk_goes_to_the_file_of_its_own_names() {
+    let hunk = "--- a/b.py\n+++ b/b.py\n@@ -1,3 +1,3 @@\n-x = 1\n+x = 5\n y = 2\n";
+    for above in [
+        "rename from src/a.py\nrename to src/c.py\n",
+        "similarity index 100%\nrename from src/a.py\nrename to src/c.py\n\n",
+    ] {
+        let plan = planned(None, &format!("diff --git a/src/a.py b/src/c.py\n{above}{hunk}"));
+        let changes: Vec<(String, Option<&str>)> =
+            plan.changes.iter().map(|change| (change.path.to_string(), change.after.as_deref())).collect();
+        assert_eq!(plan.failed, [], "{above}");
+        assert_eq!(changes, [("b.py".to_owned(), Some(B.1)), ("src/a.py".to_owned(), Some(TEXT))], "{above}");
+    }
+    assert_written(&format!("diff --git a/b.py b/b.py\nindex 1..2 100644\n{hunk}"), &[B]);
+    assert_written(&format!("diff --git b.py b.py\nindex 1..2 100644\n{hunk}"), &[B]);
+}

@@ -68,6 +68,19 @@ impl<'a> FileSection<'a> {
         self.old.is_some() || self.new.is_some() || self.git.is_some()
     }
 
+    /// Returns true if a file's names belong to the `diff --git` above them: it has no others, and
+    /// no hunk, and one of them is one of its own.
+    pub(super) fn takes_names(&self, names: [Option<&HeaderName>; 2]) -> bool {
+        let Some((git_old, git_new)) = &self.git else { return false };
+        let bare = |name: &str| name.split_once('/').map_or(name, |(_, path)| path).to_owned();
+        let own: Vec<String> =
+            [git_old, git_new].into_iter().flatten().flat_map(|name| [name.clone(), bare(name)]).collect();
+        let is_own = |name: &HeaderName| {
+            name.path().is_none_or(|name| own.iter().any(|own| *own == name || *own == bare(name)))
+        };
+        self.hunks.is_empty() && self.old.is_none() && names.into_iter().flatten().any(is_own)
+    }
+
     /// Takes a line of git's extended header; `false` where it isn't one.
     pub(super) fn read_extended_header(&mut self, line: &'a str) -> bool {
         let words = [
