@@ -145,9 +145,11 @@ fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, cho
         other => *other != chosen,
     });
     let beside = ReplySource { reply: &reading.prose, ..*source };
+    let has_block =
+        || search_replace::has_named_conflict(&beside) || search_replace::has_stray_mark(beside.reply);
     let second = second
         .or_else(|| detect::detect_renamed(&beside))
-        .or_else(|| search_replace::has_named_conflict(&beside).then_some(Format::Blocks))
+        .or_else(|| has_block().then_some(Format::Blocks))
         .or_else(|| text_calls::has_unread_edit(&reading.prose).then_some(Format::Tool));
     if let Some(other) = second {
         let message = if other == chosen {

@@ -169,7 +169,7 @@ const TEXT_KEY_PAIRS: [(&str, &str); 12] = [
 const TEXT_KEY_ENDS: [&str; 7] = ["string", "str", "text", "content", "code", "snippet", "lines"];
 /// Returns true if a text has a key that the arguments of edit tools have.
 pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
-    const NAMES: [&str; 22] = [
+    const NAMES: [&str; 30] = [
         "\"old_string\"",
         "\"oldString\"",
         "\"old_str\"",
@@ -192,6 +192,14 @@ pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
         "\"insert_line\"",
         "\"command\"",
         "\"code_edit\"",
+        "\"find\"",
+        "\"old_code\"",
+        "\"oldCode\"",
+        "\"old_content\"",
+        "\"original_code\"",
+        "\"new_code\"",
+        "\"newCode\"",
+        "\"replacement\"",
     ];
     let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
     NAMES.into_iter().any(has)

@@ -18,8 +18,8 @@ use crate::formats::markers::{Mark, MarkLine, parse_mark, unescape_mark};
 use crate::formats::paths::{self, NameAbove};
 use crate::formats::{Format, ParsedReply, ReplyLines, ReplySource, text_pairs};
 use crate::lines::{line_at, strip_line_break};
-pub(crate) use conflict::has_named_conflict;
 use conflict::{ConflictPart, FencedConflict};
+pub(crate) use conflict::{has_named_conflict, has_stray_mark};
 
 /// Reads a reply: its blocks, or its pairs of texts where those come first.
 pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {

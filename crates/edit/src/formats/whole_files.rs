@@ -20,7 +20,7 @@ use crate::formats::bare_file::{MARKUP_EXTENSIONS, is_bare_file};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::udiff::headless;
-use crate::formats::{Format, ParsedReply, ReplyLine, ReplyLines, ReplySource, paths, tags};
+use crate::formats::{Format, ParsedReply, ReplyLine, ReplyLines, ReplySource, detect, paths, tags};
 use crate::lines::{line_at, strip_line_break};
 use crate::placeholder;
 use crate::placement::placeholders;
@@ -391,6 +391,11 @@ fn is_diff(language: &str, body: &str, old: Option<&str>) -> bool {
         && filled.all(|line| line.starts_with('+') || (line.starts_with([' ', '-']) && stays(line)))
 }
 
+/// Returns true if an edit in another format begins within a text that has no end of its own.
+fn has_edit_behind_file(text: &str) -> bool {
+    detect(text).is_some_and(|format| !matches!(format, Format::Whole | Format::Lazy))
+}
+
 /// A block's text without the blanks before its fence, where all of its lines have them
 /// (CommonMark 4.5): those belong to the list that the block stands in.
 fn strip_fence_indent(body: &str, indent: usize) -> Cow<'_, str> {
@@ -510,6 +515,9 @@ impl<'a> WholeFileReader<'_, 'a> {
         }
         if block.closed == FenceEnd::No && (taken > 0 || body.trim().is_empty()) {
             return Some("its fence isn't closed; send the whole file again".to_owned());
+        }
+        if block.closed == FenceEnd::No && has_edit_behind_file(body) {
+            return Some("its fence isn't closed before another edit begins; send both again".to_owned());
         }
         let old = self.source.files.text(path).ok().flatten();
         if is_diff(block.language, body, old.as_deref())

@@ -123,6 +123,7 @@ fn calls_in_the_text_are_told_beside_other_edits() {
     for (call, is_edit) in [
         (r#"{"command": "insert", "path": "src/a.py", "insert_line": 1, "insert_text": "k"}"#, true),
         (r#"{"command": "delete", "path": "src/a.py"}"#, true),
+        (r#"{"path": "src/a.py", "find": "y = 2", "replace": "y = 9"}"#, true),
         ("<write_to_file>\n<path>src/a.py</path>\n<content>\nk\n</content>\n</write_to_file>", true),
         ("<invoke name=\"delete_file\">\n<parameter name=\"path\">src/a.py</parameter>\n</invoke>", true),
         ("<delete_file>\n<path>src/a.py</path>\n</delete_file>", true),
@@ -201,4 +202,22 @@ fn a_hunk_goes_to_the_file_of_its_own_names() {
     }
     assert_written(&format!("diff --git a/b.py b/b.py\nindex 1..2 100644\n{hunk}"), &[B]);
     assert_written(&format!("diff --git b.py b.py\nindex 1..2 100644\n{hunk}"), &[B]);
+}
+
+#[test]
+fn an_edit_behind_a_fence_without_an_end_is_none_of_the_files_lines() {
+    let file = format!("src/a.py\n```python\n{}\n", A.1);
+    let json = r#"{"path": "b.py", "old_string": "x = 1", "new_string": "x = 5"}"#;
+    for edit in [
+        "*** Begin Patch\n*** Update File: b.py\n@@\n-x = 1\n+x = 5\n*** End Patch\n",
+        "<edit>\n<file>b.py</file>\n<search>\nx = 1\n</search>\n<replace>\nx = 5\n</replace>\n</edit>\n",
+        "--- a/b.py\n+++ b/b.py\n@@ -1,3 +1,3 @@\n-x = 1\n+x = 5\n y = 2\n",
+        json,
+    ] {
+        assert_told(&format!("{file}{edit}"), "before another edit begins");
+    }
+    assert_written(&file, &[A]);
+    // A block's end without its beginning.
+    let stray = "src/a.py\ny = 2\n=======\ny = 9\n>>>>>>> REPLACE\n";
+    assert_told(&format!("{json}\n\n{stray}"), "also in `blocks`");
 }

@@ -7,6 +7,12 @@ use crate::formats::markers::{Mark, parse_mark};
 use crate::formats::{ReplyLines, ReplySource, paths};
 use crate::lines::strip_line_break;
 
+/// Returns true if a line of a text ends a block that nothing begins, or is nearly a block's mark.
+pub(crate) fn has_stray_mark(text: &str) -> bool {
+    let marks = ReplyLines::new(text).filter_map(|row| parse_mark(row.text));
+    marks.into_iter().any(|marked| matches!(marked.mark, Mark::Close | Mark::Faulty))
+}
+
 /// Returns true if a text has a block between the marks of a conflict with labels of their own
 /// (`<<<<<<< HEAD`), and the lines above it name a file.
 pub(crate) fn has_named_conflict(source: &ReplySource<'_>) -> bool {
