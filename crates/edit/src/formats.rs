@@ -14,6 +14,7 @@ mod lenient_json;
 pub(crate) mod markers;
 mod nested_edits;
 pub(crate) mod paths;
+mod recap;
 mod reply;
 pub(crate) mod search_replace;
 mod tag_dialects;
@@ -142,6 +143,10 @@ fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, cho
         Format::Tool => has_named_edit(&ReplySource { reply: &reading.prose, path: None, ..*source }),
         // A hunk that no patch of the reply has.
         Format::Patch => true,
+        Format::Udiff if *other != chosen => {
+            let shown = udiff::read(&ReplySource { reply: &reading.prose, path: None, ..*source });
+            !shown.problems.is_empty() || !recap::repeats_edits(&shown.edits, &reading.edits)
+        }
         other => *other != chosen,
     });
     let beside = ReplySource { reply: &reading.prose, ..*source };

@@ -73,7 +73,8 @@ fn unusual_names(text: &str, at: usize, written: &str) -> Option<Vec<(String, St
     let usual = [OLD_TEXT_TAG, NEW_TEXT_TAG].map(|tag| tag.trim_start_matches('<').to_owned());
     let written_as = |name: &str| if capitals { name.to_ascii_uppercase() } else { name.to_owned() };
     let pairs = PAIR_NAMES.iter().map(|(old, new)| [written_as(old), written_as(new)]);
-    let pair = pairs.into_iter().find(|[old, new]| old == written && has(new))?;
+    let is_closed = |name: &str| rest.contains(&format!("</{name}>")) || rest.contains(&format!("<{name}/>"));
+    let pair = pairs.into_iter().find(|[old, new]| old == written && has(new) && is_closed(new))?;
     (pair != usual).then(|| pair.into_iter().zip(usual).collect())
 }
 
@@ -99,6 +100,7 @@ mod tests {
             ("<old_text>\na\n</old_text>\n<new_text>\nb\n</new_text>\n", None),
             ("<Edit>\n<File>a</File>\n</Edit>\n", None),
             ("<search>\n<input>\n</search>\n", None),
+            ("<search>\n<input>\n</search>\n<replace>\n", None),
             ("Write <old_str>a</old_str><new_str>b</new_str>.\n", None),
         ] {
             assert_eq!(with_usual_tags(text).as_deref(), usual, "{text}");

@@ -74,6 +74,10 @@ fn a_named_diff_without_a_header_is_a_hunk() {
     assert_written(further, &[("src/a.py", "x = 1\ny = 9\nz = 4\n")]);
     // Without a name it shows what was changed.
     assert_written(&format!("{BLOCK}```diff\n-x = 1\n+x = 5\n```\n"), &[B]);
+    for above in ["Summary of `b.py`:\n", "b.py\n"] {
+        assert_written(&format!("{BLOCK}{above}```diff\n-x = 1\n+x = 5\n y = 2\n```\n"), &[B]);
+        assert_told(&format!("{BLOCK}{above}```diff\n-x = 1\n+x = 6\n y = 2\n```\n"), "also in `udiff`");
+    }
     // A new file, and one without a place for what comes.
     assert_written("c.py\n```diff\n+q = 1\n```\n", &[("c.py", "q = 1\n")]);
     assert_told("b.py\n```diff\n+q = 1\n```\n", "nothing says where");
