@@ -336,6 +336,61 @@ pub(super) fn read_command(object: &Map<String, Value>) -> Option<&str> {
     commands().find(|command| KNOWN_COMMANDS.contains(command)).or_else(|| commands().next())
 }
 
+/// Words of keys that say which part of a file a content is, and those with a name of the part.
+const CONTENT_PART_WORDS: [&str; 10] =
+    ["where", "location", "selection", "chunk", "partial", "range", "position", "anchor", "region", "offset"];
+const NAMED_PART_WORDS: [&str; 5] = ["section", "function", "method", "class", "symbol"];
+
+/// Returns a key that says that a content is a part of `file`, or is none of it if it has one.
+pub(super) fn find_content_part_key<'v>(object: &'v Map<String, Value>, file: &str) -> Option<&'v str> {
+    let is_part = |(key, value): &(&String, &Value)| {
+        let words = key_words(key);
+        let has = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+        match value {
+            Value::Null | Value::Bool(false) => has(&["overwrite"]) && !value.is_null(),
+            Value::String(text) if text.is_empty() => false,
+            Value::String(text) => {
+                has(&CONTENT_PART_WORDS) || (has(&NAMED_PART_WORDS) && file.contains(text.as_str()))
+            }
+            Value::Bool(true) => has(&CONTENT_PART_WORDS) || words == ["at", "end"],
+            _ => has(&CONTENT_PART_WORDS),
+        }
+    };
+    let is_other = |key: &str| !PATH_KEYS.contains(&key) && !CONTENT_KEYS.contains(&key);
+    object.iter().filter(|(key, _)| is_other(key)).find(is_part).map(|(key, _)| key.as_str())
+}
+
+/// Returns the reason why a search text with its replacement can't be what a call asks for.
+pub(super) fn explain_other_replacement(object: &Map<String, Value>, new: &str) -> Option<String> {
+    let command = |words: &[&str]| {
+        let commands = COMMAND_KEYS.iter().filter_map(|key| object.get(*key)?.as_str());
+        let mut found =
+            commands.filter(|command| key_words(command).iter().any(|word| words.contains(&word.as_str())));
+        found.next()
+    };
+    let is_pattern = |(key, value): (&String, &Value)| {
+        let says = |word: &String| matches!(word.as_str(), "regex" | "regexp");
+        key_words(key).iter().any(says) && !matches!(value, Value::Null | Value::Bool(false))
+    };
+    let has_anchor = ["insert_after", "insertAfter", "insert_before", "insertBefore"]
+        .iter()
+        .any(|key| object.get(*key).is_some_and(Value::is_string));
+    let adds = command(&ADDING_WORDS).or_else(|| command(&ADDING_COMMANDS));
+    if let Some(adds) = adds.filter(|_| !has_anchor) {
+        return Some(format!(
+            "`{adds}` adds to the text that it finds, and a replacement takes it away: repeat that text in \
+             \"new_string\" without the command"
+        ));
+    }
+    if let Some(deletes) = command(&["delete", "remove"]).filter(|_| !new.is_empty()) {
+        return Some(format!("it says `{deletes}` and has a replacement: give one of the two"));
+    }
+    object.iter().any(is_pattern).then(|| {
+        "a search text is no pattern: give the text as it stands in the file, without asking for one"
+            .to_owned()
+    })
+}
+
 /// Returns a key that says that a content is put before or after what a file has.
 pub(super) fn find_adding_key(object: &Map<String, Value>) -> Option<&str> {
     let adds = |words: &str| key_words(words).iter().any(|word| ADDING_WORDS.contains(&word.as_str()));

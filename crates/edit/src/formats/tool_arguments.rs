@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::argument_keys::{
     CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, PLACE_KEYS, WRAPPER_KEYS, counts_all,
-    find_adding_key, find_beside_list, find_part_key, find_quoting_key, first_list_of_edits,
-    has_tool_argument_keys, keys_where, read_command, read_new_text, read_paired_keys, read_path,
-    read_searched_text, replace_all_keys,
+    explain_other_replacement, find_adding_key, find_beside_list, find_content_part_key, find_part_key,
+    find_quoting_key, first_list_of_edits, has_tool_argument_keys, keys_where, read_command, read_new_text,
+    read_paired_keys, read_path, read_searched_text, replace_all_keys,
 };
 use crate::formats::argument_places::{find_stated_line, names_end};
 use crate::formats::argument_values::{first_present_key, json_type_name, read_bool, read_number, read_text};
@@ -357,6 +357,7 @@ impl<'a> ArgumentsReader<'_, 'a> {
         old: &str,
         new: &str,
     ) -> Result<EditOp, ()> {
+        self.or_malformed(explain_other_replacement(object, new).map_or(Ok(()), Err), path)?;
         let all = self.replace_all_argument(object, path)?;
         self.check_expected_count(object, path, old)?;
         let near = self.place_of_search(object, path, old, all)?;
@@ -451,6 +452,10 @@ impl<'a> ArgumentsReader<'_, 'a> {
             && self.file_text(path).is_some_and(|text| !text.is_empty())
         {
             format!("\"{}\", which adds it to what is there", crate::outcome::truncate(key, 100))
+        } else if let Some(text) = self.file_text(path).filter(|text| !text.is_empty())
+            && let Some(key) = find_content_part_key(object, &text)
+        {
+            format!("\"{}\", which is for a part of the file", crate::outcome::truncate(key, 100))
         } else {
             return Ok(());
         };

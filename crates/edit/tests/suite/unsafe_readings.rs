@@ -160,3 +160,36 @@ fn a_diff_with_two_files_names_edits_neither() {
         assert_eq!(after(&planned(TEXT, &format!("{names}{hunk}"))), "one\n2\nthree\n", "{names}");
     }
 }
+
+#[test]
+fn arguments_that_ask_for_something_else_than_a_replacement_make_none() {
+    for arguments in [
+        r#"{"path": "f.txt", "action": "insert_after", "old_string": "two\n", "new_string": "2\n"}"#,
+        r#"{"path": "f.txt", "operation": "insert_before", "search": "two\n", "content": "2\n"}"#,
+        r#"{"path": "f.txt", "mode": "append", "old_string": "two\n", "new_string": "2\n"}"#,
+        r#"{"path": "f.txt", "operation": "delete", "old_string": "two\n", "new_string": "2\n"}"#,
+        r#"{"path": "f.txt", "search": "two", "replace": "$1", "use_regex": true}"#,
+        r#"{"path": "f.txt", "content": "2\n", "where": "end"}"#,
+        r#"{"path": "f.txt", "content": "2\n", "at_end": true}"#,
+        r#"{"path": "f.txt", "content": "2\n", "location": "after two"}"#,
+        r#"{"path": "f.txt", "content": "2\n", "section": "two"}"#,
+        r#"{"path": "f.txt", "content": "2\n", "selection": {"start": 1, "end": 2}}"#,
+        r#"{"path": "f.txt", "content": "2\n", "chunk": 2}"#,
+        r#"{"path": "f.txt", "content": "2\n", "partial": true}"#,
+        r#"{"path": "f.txt", "content": "2\n", "overwrite": false}"#,
+    ] {
+        let plan = planned(TEXT, arguments);
+        assert_eq!((plan.changes.len(), plan.failed.len()), (0, 1), "{arguments}: {:?}", plan.changes);
+    }
+    for arguments in [
+        r#"{"path": "f.txt", "content": "2\n", "line_count": 1, "partial": false, "overwrite": true}"#,
+        r#"{"path": "f.txt", "content": "2\n", "function": "write_file", "location": null}"#,
+        r#"{"path": "f.txt", "type": "edit", "old_string": "one\ntwo\nthree\n", "new_string": "2\n", "regex": false}"#,
+    ] {
+        assert_eq!(after(&planned(TEXT, arguments)), "2\n", "{arguments}");
+    }
+    let put = r#"{"path": "f.txt", "operation": "insert_after", "insert_after": "one\n", "content": "2\n"}"#;
+    assert_eq!(after(&planned(TEXT, put)), "one\n2\ntwo\nthree\n");
+    let deleted = r#"{"path": "f.txt", "operation": "delete", "old_string": "two\n", "new_string": ""}"#;
+    assert_eq!(after(&planned(TEXT, deleted)), "one\nthree\n");
+}
