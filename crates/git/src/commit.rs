@@ -82,6 +82,20 @@ impl UserGit {
         commit: &CommitRequest,
         cancel: &CancellationToken,
     ) -> Result<CreatedCommit, GitError> {
+        self.commit_unchanged(commit, &Vec::new, cancel).await
+    }
+
+    /// Commits these files as [`UserGit::commit`] does, unless `find_changed` returns files once
+    /// git has read all of them: those that aren't as they are to be committed any more.
+    ///
+    /// # Errors
+    /// As [`UserGit::commit`], and [`CommitRefusal::ChangedSince`].
+    pub async fn commit_unchanged(
+        &self,
+        commit: &CommitRequest,
+        find_changed: &(dyn Fn() -> Vec<RelPath> + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<CreatedCommit, GitError> {
         let reader = GitReader::open(&self.git).await?;
         let own = self.runner_at(&reader.place, cancel)?;
         let work = CommitOperation { place: &reader.place, own };
@@ -95,6 +109,10 @@ impl UserGit {
         let place = index.directory.join("hooks");
         let hooks = HookRunner::new(&reader, &self.git, &self.confinement, found, cancel, place).await?;
         work.fill_index(&index.path, commit, &unwatched, before.as_deref()).await?;
+        let changed = find_changed();
+        if !changed.is_empty() {
+            return Err(CommitRefusal::ChangedSince(changed).into());
+        }
         let (message, words) = hooks.run_before_commit(&work.own, &index.path, commit).await?;
         let said = work.create_commit(&index.path, message, self.confinement.run).await?;
         let mut done = work.complete_commit(commit, &index.path, before, said).await?;

@@ -127,6 +127,9 @@ pub enum CommitRefusal {
     /// Files whose staged content differs from the work tree.
     #[error("{} staged otherwise than in the work tree: commit or unstage that first", format_paths(.0))]
     Staged(Vec<RelPath>),
+    /// Files that changed after the content that was to be committed.
+    #[error("{} not any more as verified: look at what changed, and commit by yourself", format_paths(.0))]
+    ChangedSince(Vec<RelPath>),
     /// Files that git ignores.
     #[error("{} ignored by git", format_paths(.0))]
     Ignored(Vec<RelPath>),

@@ -233,7 +233,7 @@ impl Workspace {
 /// The history of a project: its checkpoints, what differs from them, and what is kept of it.
 #[derive(Debug)]
 pub struct ProjectHistory<'a> {
-    workspace: &'a Workspace,
+    pub(crate) workspace: &'a Workspace,
 }
 
 impl ProjectHistory<'_> {

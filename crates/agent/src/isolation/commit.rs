@@ -10,7 +10,9 @@ use journeyman_git::{
     UserGit,
 };
 use journeyman_policy::GUARD_RULES;
-use journeyman_protocol::{CheckOutcome, CommitReport, Event, Evidence, FileChange, RelPath, SessionId};
+use journeyman_protocol::{
+    CheckOutcome, CommitReport, ContentHash, Event, Evidence, FileChange, RelPath, SessionId,
+};
 use journeyman_store::Blobs;
 use journeyman_workspace::{
     ChangeId, CopyChanges, ForbiddenChanges, GuardedState, LandOptions, Options, Workspace, WorkspaceError,
@@ -106,6 +108,8 @@ pub(super) struct CommitPlan<'a> {
     /// The user's tree, and the session whose work it gets.
     pub(super) tree: &'a Arc<Workspace>,
     pub(super) session: &'a SessionId,
+    /// The tree that the checks ran on, if the session worked in the user's.
+    pub(super) verified: Option<ContentHash>,
 }
 
 /// The means to make commits.
@@ -131,8 +135,9 @@ pub(super) enum BranchOutcome {
 }
 
 impl Committer {
-    /// Commits these files of the user's tree and nothing else, unless some of them are `mixed`.
-    /// Changes that hooks make in the tree count as the session's. Returns the notices about them.
+    /// Commits these files of the user's tree and nothing else, unless some of them are `mixed` or
+    /// aren't as the session left them. Changes that hooks make in the tree count as the session's.
+    /// Returns the notices about them.
     pub(super) async fn commit_files(
         &self,
         delivered: CommitPlan<'_>,
@@ -140,16 +145,18 @@ impl Committer {
         mixed: Vec<RelPath>,
         stop: &CancellationToken,
     ) -> Result<(CommitReport, Vec<Event>), AgentError> {
-        let CommitPlan { message, hooks, tree, session } = delivered;
-        let watched = Arc::clone(tree);
+        let CommitPlan { message, hooks, tree, session, verified } = delivered;
+        let (watched, committer, asked) = (Arc::clone(tree), session.clone(), paths.clone());
         let begun = run_blocking("looking at the tree", move || {
+            let files = watched.history().delivered_files(&committer, &asked, verified.as_ref())?;
             let before = watched.command_observer().begin()?;
             let guard = GuardedState::capture(&watched, GUARD_RULES)?;
-            Ok::<_, WorkspaceError>((before, guard))
+            Ok::<_, WorkspaceError>((files, before, guard))
         });
-        let (before, guard) = begun.await??;
+        let (files, before, guard) = begun.await??;
         let commit = CommitRequest { paths, message, mixed };
-        let made = self.user_git_with_hooks(hooks, guard.protected_paths()).commit(&commit, stop).await;
+        let git = self.user_git_with_hooks(hooks, guard.protected_paths());
+        let made = git.commit_unchanged(&commit, &|| files.find_changed(tree), stop).await;
         let (watched, session) = (Arc::clone(tree), session.clone());
         let ended = run_blocking("looking at the tree", move || {
             // Hooks may have run outside of the sandbox, where nothing kept them from guarded

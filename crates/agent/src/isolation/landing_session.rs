@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use journeyman_git::GitError;
 use journeyman_protocol::{
-    CommitReport, CopyState, Envelope, Event, Evidence, FileChange, FileConflict, RelPath, RunOutcome,
-    RunReport, SessionId,
+    CommitReport, ContentHash, CopyState, Envelope, Event, Evidence, FileChange, FileConflict, RelPath,
+    RunOutcome, RunReport, SessionId,
 };
 use journeyman_store::SessionSummary;
 use journeyman_verify::OverallOutcome;
@@ -352,13 +352,18 @@ impl<'a> LandingSession<'a> {
     ) -> Result<(CommitReport, Vec<Event>), AgentError> {
         let message = self.commit_message(request, evidence, report).await?;
         self.committer()?
-            .commit_files(self.plan_commit(request, message), paths_of(changes), Vec::new(), stop)
+            .commit_files(self.plan_commit(request, message, None), paths_of(changes), Vec::new(), stop)
             .await
     }
 
-    fn plan_commit(&self, request: &CommitOptions, message: String) -> CommitPlan<'_> {
+    fn plan_commit(
+        &self,
+        request: &CommitOptions,
+        message: String,
+        verified: Option<ContentHash>,
+    ) -> CommitPlan<'_> {
         let tree = &self.context.isolation.origin;
-        CommitPlan { message, hooks: request.hooks, tree, session: self.session }
+        CommitPlan { message, hooks: request.hooks, tree, session: self.session, verified }
     }
 
     fn committer(&self) -> Result<&Committer, AgentError> {
@@ -440,7 +445,7 @@ impl<'a> LandingSession<'a> {
         stop: &CancellationToken,
     ) -> Result<(CommitReport, Vec<Envelope>), AgentError> {
         let message = self.commit_message(request, &[], Some(report)).await?;
-        let plan = self.plan_commit(request, message);
+        let plan = self.plan_commit(request, message, report.tree);
         let (commit, mut told) =
             self.committer()?.commit_files(plan, paths_of(&report.changes), before, stop).await?;
         told.push(Event::Committed { commit: commit.clone() });

@@ -22,6 +22,7 @@ in_each_tier! {
     a_hook_that_rejects,
     hooks_that_change_things,
     signed,
+    what_changed_since,
     cancelled,
     sparse_and_unwatched,
     line_ends_and_filters,
@@ -211,6 +212,24 @@ fn refused(world: &World) {
     repo.write("b", "ours\n");
     assert_eq!(ask(&["b"]), CommitRefusal::InProgress(journeyman_git::OperationInProgress::Merge));
     assert_no_litter(&repo);
+}
+
+fn what_changed_since(world: &World) {
+    let repo = Repo::of(&[("a", "text\n"), ("b", "text\n")]);
+    repo.write("a", "ours\n");
+    repo.write("b", "mine\n");
+    repo.git(&["add", "b"]);
+    let (index, head) = (fs::read(repo.root.join(".git/index")).unwrap(), repo.git(&["rev-parse", "HEAD"]));
+    let (user, request, never) =
+        (user(world, &repo, &repo.root), request(&["a"], "why"), CancellationToken::new());
+    let changed = || paths(&["a"]);
+    let result = Git::run_blocking(user.commit_unchanged(&request, &changed, &never));
+    assert_eq!(refusal(result), CommitRefusal::ChangedSince(paths(&["a"])));
+    assert_eq!(fs::read(repo.root.join(".git/index")).unwrap(), index);
+    assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
+    assert_no_litter(&repo);
+    Git::run_blocking(user.commit_unchanged(&request, &Vec::new, &never)).unwrap();
+    assert_eq!(last(&repo), "M\ta\n");
 }
 
 fn nobody_to_commit_as(world: &World) {

@@ -1,5 +1,7 @@
 //! Checkpoints before steps, sessions in copies of the project, candidates.
 
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +9,7 @@ use journeyman_agent::candidates::{CandidateEvent, CandidateOptions, compare_can
 use journeyman_agent::git::Git;
 use journeyman_agent::isolation::{
     CheckRunner, CommitOptions, Committer, Isolation, LandContext, LandOutcome, LandRequest,
-    UnverifiedPolicy, WorkCopy, discard_copy, finish_copy, land_copy,
+    UnverifiedPolicy, WorkCopy, commit_run, discard_copy, finish_copy, land_copy,
 };
 use journeyman_agent::{AgentError, ChecksSetting, RunSettings, start};
 use journeyman_model::ModelRequest;
@@ -33,6 +35,7 @@ cases![
     candidates_begin_with_the_same_bytes,
     an_interrupt_ends_all_candidates,
     what_is_landed_can_be_committed,
+    what_was_saved_since_is_not_committed,
     changed_tests_verify_nothing_in_a_copy,
 ];
 
@@ -397,32 +400,52 @@ async fn an_interrupt_ends_all_candidates() {
     assert!(context.isolation.origin.copies().list().unwrap().is_empty());
 }
 
+/// Makes the project a repository, in which the session's work can be committed. Git and `save`, a
+/// script, run where git first reads the index for a commit.
+fn commits(bench: &Bench, context: &mut LandContext, save: &str) {
+    for arguments in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "one"]] {
+        git(bench, arguments);
+    }
+    let reader = Git::new(&bench.root, Arc::clone(&bench.sandbox));
+    let named = ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"];
+    let named = named.map(|name| (format!("GIT_{name}").into(), "jo@example.org".into()));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut programs = std::env::split_paths(&path);
+    let real = programs.find(|dir| dir.join("git").is_file()).unwrap().join("git");
+    let wrapped = bench.outside.join("wrapped");
+    std::fs::create_dir(&wrapped).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *\" read-tree \"*) {save};; esac\nexec {} \"$@\"\n",
+        real.display()
+    );
+    std::fs::write(wrapped.join("git"), script).unwrap();
+    std::fs::set_permissions(wrapped.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::join_paths(std::iter::once(wrapped).chain(std::env::split_paths(&path))).unwrap();
+    let env = std::env::vars_os().chain(named).chain([("PATH".into(), path)]);
+    context.committer = Some(Committer {
+        git: reader.for_user(env),
+        blobs: Arc::new(Blobs::open(&bench.outside.join("blobs"), 1 << 30).unwrap()),
+        scratch: bench.outside.join("branches"),
+    });
+    context.isolation.git = Some(reader);
+}
+
+fn git(bench: &Bench, arguments: &[&str]) -> String {
+    let mut command = std::process::Command::new("git");
+    command.args(["-c", "user.name=T", "-c", "user.email=t@example.org"]).args(arguments);
+    let ran = command.current_dir(&bench.root).output().unwrap();
+    assert!(ran.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8(ran.stdout).unwrap()
+}
+
 async fn what_is_landed_can_be_committed() {
     if !confined().await {
         return;
     }
     let mut bench = Bench::new(&[("a.txt", "a\n")]);
-    let git = |arguments: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        command.args(["-c", "user.name=T", "-c", "user.email=t@example.org"]).args(arguments);
-        let ran = command.current_dir(&bench.root).output().unwrap();
-        assert!(ran.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
-        String::from_utf8(ran.stdout).unwrap()
-    };
-    for arguments in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "one"]] {
-        git(arguments);
-    }
     let mut context = context(&bench, ChecksSetting::Custom(vec!["true".to_owned()]));
-    let reader = Git::new(&bench.root, Arc::clone(&bench.sandbox));
-    let named = ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"];
-    let named = named.map(|name| (format!("GIT_{name}").into(), "jo@example.org".into()));
-    context.committer = Some(Committer {
-        git: reader.for_user(std::env::vars_os().chain(named)),
-        blobs: Arc::new(Blobs::open(&bench.outside.join("blobs"), 1 << 30).unwrap()),
-        scratch: bench.outside.join("branches"),
-    });
-    context.isolation.git = Some(reader);
-    let (before, outside) = (git(&["rev-parse", "HEAD"]), bench.root.clone());
+    commits(&bench, &mut context, ":");
+    let before = git(&bench, &["rev-parse", "HEAD"]);
     let told = Told::new([write("c1", "b.txt", "b\n"), says("b is there now")]);
     let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
     let mut report = isolated(&mut bench, &context, &told, settings).await;
@@ -431,11 +454,48 @@ async fn what_is_landed_can_be_committed() {
     assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
     let commit = report.commit.unwrap();
     assert_ne!(commit.id, before.trim());
-    let shown = std::process::Command::new("git")
-        .args(["log", "-1", "--format=%H %B", "--name-only"])
-        .current_dir(&outside)
-        .output()
-        .unwrap();
-    let shown = String::from_utf8(shown.stdout).unwrap();
+    let shown = git(&bench, &["log", "-1", "--format=%H %B", "--name-only"]);
     assert_eq!(shown, format!("{} Do it\n\nb is there now\n\nPassed: true\n\n\nb.txt\n", commit.id));
+}
+
+/// As with an editor that saves while git begins the commit, for a session in a copy and for one in
+/// the project.
+async fn what_was_saved_since_is_not_committed() {
+    if !confined().await {
+        return;
+    }
+    for in_copy in [true, false] {
+        for (saved, is_committed) in [("b.txt", false), ("mine.txt", true)] {
+            let mut bench = Bench::new(&[("a.txt", "a\n")]);
+            let mut context = context(&bench, ChecksSetting::Custom(vec!["true".to_owned()]));
+            commits(&bench, &mut context, &format!("echo mine > {}", bench.root.join(saved).display()));
+            let before = git(&bench, &["rev-parse", "HEAD"]);
+            let told = Told::new([write("c1", "b.txt", "b\n"), says("b is there now")]);
+            let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+            let (stop, commit) = (CancellationToken::new(), CommitOptions::default());
+            let mut report;
+            if in_copy {
+                report = isolated(&mut bench, &context, &told, settings).await;
+                let wish = LandRequest { commit: Some(commit), ..LandRequest::default() };
+                finish_copy(&context, &mut report, Some(&wish), &stop).await.unwrap();
+            } else {
+                let session = bench.start(&told, settings);
+                session.handle.send("do it").await.unwrap();
+                report = (*session.handle.wait_until_finished().await.unwrap()).clone();
+                session.handle.close().await;
+                commit_run(&context, &mut report, &commit, &BTreeSet::new(), &stop).await.unwrap();
+            }
+            assert_eq!(bench.file(saved).as_deref(), Some("mine\n"));
+            assert_eq!(report.commit.is_some(), is_committed, "{in_copy}, {saved}: {}", report.summary);
+            if is_committed {
+                assert_eq!(git(&bench, &["show", "HEAD:b.txt"]), "b\n");
+            } else {
+                assert_eq!(git(&bench, &["rev-parse", "HEAD"]), before);
+                assert_eq!(report.outcome, RunOutcome::Error);
+                let expected = "not committed: b.txt is not any more as verified: look at what changed, and commit by \
+                                yourself";
+                assert!(report.summary.ends_with(expected), "{}", report.summary);
+            }
+        }
+    }
 }
