@@ -50,6 +50,8 @@ pub struct Resumption {
     /// The settings that it was started with; `None` for an imported session, whose log decides
     /// nothing about what may be done here.
     pub earlier: Option<EarlierRun>,
+    /// True for an imported session that nobody has opened here yet.
+    pub is_imported: bool,
     /// The model and the mode that an imported session ran with elsewhere.
     pub imported: Option<(String, journeyman_protocol::Mode)>,
     /// The session whose candidate it is.
@@ -93,6 +95,7 @@ impl Resumption {
                 mode: setting.mode,
                 asked: setting.asked.clone(),
             }),
+            is_imported,
             imported: setting.filter(|_| is_imported).map(|setting| (setting.model.clone(), setting.mode)),
             candidate_of: run.filter(|_| !is_imported && !is_candidates_parent).map(|run| run.parent),
             is_candidates_parent,
@@ -219,7 +222,7 @@ impl Resumption {
         warn(&prepared);
         let mut template =
             prepared.into_template(environment, state, &self.root, options.command, delivery)?;
-        if self.imported.is_some() {
+        if self.is_imported {
             mark_import_end(&*state.store, &self.session, &journeyman_agent::Clock::new(now)).await?;
         }
         let session = template.resume(self.session, self.state, options.cut_off).await?;

@@ -3,6 +3,7 @@
 use journeyman_protocol::{ReminderCategory, RunOutcome, Seq, SessionId, UnixMillis};
 use journeyman_store::{NewEntry, NewSession, SESSION_STATUS_READY, SessionOrigin, SessionSummary, Store};
 
+use crate::agents::list_descendant_agents;
 use crate::transcript::log_reader::{find_import_end, list_compactions};
 use crate::transcript::record::{QueuedMessage, Record};
 use crate::transcript::state::State;
@@ -55,12 +56,13 @@ pub async fn fork(
         return Err(AgentError::NothingToFork { session: parent.clone() });
     }
     let mut records = vec![Record::Forked { parent: parent.clone(), at: state.safe }];
-    if is_imported_at(store, parent, state.safe).await? {
+    let is_imported = is_imported_at(store, parent, state.safe).await?;
+    if is_imported {
         records.push(Record::Imported);
     }
     if state.task.is_some() {
-        records
-            .push(Record::Ended { outcome: RunOutcome::Interrupted, unverified: state.unverified_since() });
+        let unverified = state.unverified_since().filter(|_| !is_imported);
+        records.push(Record::Ended { outcome: RunOutcome::Interrupted, unverified });
     }
     // The parent's other messages are for the parent alone.
     let pins = |message: &QueuedMessage| {
@@ -82,8 +84,9 @@ async fn find_summary(store: &dyn Store, session: &SessionId) -> Result<Option<S
     Ok(store.find_sessions(session.as_str()).await?.into_iter().find(|found| found.id == *session))
 }
 
-/// Marks the end of the entries that come from an import, before an imported session is opened. The
-/// settings in them don't hold afterwards, nor in a fork of them. The caller holds the session.
+/// Marks the end of the entries that come from an import, before an imported session is opened, in
+/// its log and in those of its agents, which may go on with it. What was set and allowed in them
+/// doesn't hold afterwards, nor in a fork of them. The caller holds the session.
 ///
 /// # Errors
 /// Errors of the store.
@@ -92,8 +95,12 @@ pub async fn mark_import_end(
     session: &SessionId,
     clock: &Clock,
 ) -> Result<(), AgentError> {
-    let last = State::load(store, session).await?.last;
-    store.append(session, last, vec![entry_from_record(&Record::Imported, clock.now())]).await?;
+    let mut marked = list_descendant_agents(store, session).await?;
+    marked.push(session.clone());
+    for session in &marked {
+        let last = find_summary(store, session).await?.map(|found| found.last).unwrap_or_default();
+        store.append(session, last, vec![entry_from_record(&Record::Imported, clock.now())]).await?;
+    }
     Ok(())
 }
 

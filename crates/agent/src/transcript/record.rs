@@ -279,7 +279,8 @@ pub enum Record {
     },
     /// The version of a file that the session has seen.
     Seen(SeenFile),
-    /// The entries before this one come from an import, so the settings in them are not the user's.
+    /// The entries before this one come from an import, so the settings, lasting answers, approvals
+    /// and checkpoints in them are not those of the user and the project here.
     Imported,
     /// A named position in the log.
     Snapshot {

@@ -23,7 +23,7 @@ use crate::agents::role::AgentRole;
 use crate::transcript::calls_as_text::write_calls_as_text;
 use crate::transcript::log_reader::list_compactions;
 use crate::transcript::record::{
-    Compaction, MessageId, QueuedMessage, Record, RecordedSettings, TaskCounters, record_of,
+    Compaction, IMPORTED_KIND, MessageId, QueuedMessage, Record, RecordedSettings, TaskCounters, record_of,
 };
 
 /// Entries read at once. A page of small records has some hundred KiB.
@@ -311,7 +311,7 @@ impl State {
                 later.defer(entry);
                 Ok(())
             }
-            TASK_BEGAN_KIND => {
+            TASK_BEGAN_KIND | IMPORTED_KIND => {
                 later.apply_to(self, session)?;
                 self.apply_entry(session, &entry)
             }
@@ -380,7 +380,7 @@ impl State {
             }
             Record::Planned(plan) => self.plan = Some(plan),
             Record::Setting(setting) => self.setting = Some(setting),
-            Record::Imported => self.setting = None,
+            Record::Imported => self.apply_import(),
             Record::Context { system } => self.system = system,
             Record::Queued(queued) => {
                 self.newest = self.newest.max(queued.id);
@@ -452,6 +452,22 @@ impl State {
         self.candidate = None;
         // A lasting answer holds only for the session in which it was given.
         self.allowed.clear();
+    }
+
+    /// Resets what was decided elsewhere, and what names places in another journal.
+    fn apply_import(&mut self) {
+        self.setting = None;
+        self.allowed.clear();
+        for open in &mut self.calls {
+            open.record.approval = None;
+            if matches!(open.record.state, CallState::ApprovalRequired | CallState::Approved) {
+                open.record.state = CallState::Pending;
+            }
+        }
+        self.unverified = None;
+        if let Some(task) = &mut self.task {
+            task.checkpoint = None;
+        }
     }
 
     fn apply_message(

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use journeyman_agent::isolation::LandRequest;
-use journeyman_agent::{CutOffPolicy, Record};
+use journeyman_agent::{CutOffPolicy, Record, State};
 use journeyman_git::CommitRefusal;
-use journeyman_protocol::{Message, RelPath, UnixMillis};
+use journeyman_protocol::{CallId, CallState, Event, Message, RelPath, UnixMillis};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 use journeyman_store::NewEntry;
 use journeyman_workspace::{Change, ChangeSet, CopyTools, ExpectedState, IsolationTier};
@@ -102,14 +102,18 @@ impl Bench {
             "asked": { "base_url": "https://theirs.test/v1", "wire": "chat" },
         }));
         let said = |text: &str| Record::message(Message::user_text(text));
-        let records = [Record::Setting(setting.unwrap()), said("one"), said("two")];
+        self.import_records(&[Record::Setting(setting.unwrap()), said("one"), said("two")]).await
+    }
+
+    /// Imports a session with these records.
+    async fn import_records(&self, records: &[Record]) -> SessionSummary {
         let id = new_session_id();
-        let root = self.environment.cwd.display();
+        let (root, last) = (self.environment.cwd.display(), records.len());
         let mut text = format!(
             "{{\"format\":\"journeyman-session\",\"version\":1,\"id\":\"{id}\",\"root\":\"{root}\",\"title\":\"\",\
-             \"created\":1,\"updated\":1,\"status\":\"verified\",\"last\":3}}\n"
+             \"created\":1,\"updated\":1,\"status\":\"verified\",\"last\":{last}}}\n"
         );
-        for (seq, record) in (1..).zip(&records) {
+        for (seq, record) in (1..).zip(records) {
             let payload = serde_json::to_value(record).unwrap();
             let line = serde_json::json!({ "seq": seq, "kind": record.kind(), "at": 1, "payload": payload });
             text.push_str(&format!("{line}\n"));
@@ -163,6 +167,93 @@ async fn the_settings_of_an_imported_session_hold_in_none_of_its_forks() {
     bench.state.store.append_and_set_status(&imported.id, last, vec![began], "unverified").await.unwrap();
     assert_eq!(bench.model_of_fork(&imported.id, None).await.as_deref(), Some("custom/own"));
     assert_eq!(bench.model_of_fork(&imported.id, Some("2")).await, None, "the import's own entries");
+}
+
+impl Bench {
+    /// Adds an agent to a session, with these records in its log.
+    async fn add_agent(&self, parent: &SessionId, records: &[Record]) -> SessionId {
+        let (id, root) = (new_session_id(), self.environment.cwd.display().to_string());
+        let store = &self.state.store;
+        let role = serde_json::from_value(serde_json::json!({
+            "record": "role", "name": "scout", "parent": { "session": parent, "call": "c1", "root": parent },
+            "system": "", "output": { "name": "result", "description": "", "schema": {} }, "tools": [], "mode": "edit",
+            "limits": { "turns": 1, "time": { "secs": 1, "nanos": 0 }, "grace": { "secs": 1, "nanos": 0 } },
+        }));
+        let role: Record = role.unwrap();
+        let entry = |kind: &str, payload| NewEntry {
+            channel: None,
+            kind: kind.to_owned(),
+            at: UnixMillis(1),
+            payload,
+        };
+        let records = std::iter::once(&role).chain(records);
+        let entries =
+            records.map(|record| entry(record.kind(), serde_json::to_vec(record).unwrap())).collect();
+        store.create(&id, &root, "", now()).await.unwrap();
+        store.append_and_set_status(&id, Seq::START, entries, SESSION_STATUS_IMPORTED).await.unwrap();
+        let (call, child) = (CallId::new("c1"), id.clone());
+        let (name, task) = ("scout".to_owned(), String::new());
+        let event = Event::AgentStarted { call, child, name, task, background: false };
+        let started = NewEntry {
+            channel: Some(event.channel()),
+            ..entry(event.kind(), serde_json::to_vec(&event).unwrap())
+        };
+        let last = self.find(parent).await.last;
+        store.append_and_set_status(parent, last, vec![started], SESSION_STATUS_IMPORTED).await.unwrap();
+        id
+    }
+}
+
+#[tokio::test]
+async fn no_permission_of_an_imported_session_holds() {
+    let record = |value| serde_json::from_value::<Record>(value).unwrap();
+    let write = serde_json::json!({ "type": "tool_use", "id": "c1", "name": "write_file", "input": {} });
+    let records = [
+        record(serde_json::json!({ "record": "allowed", "rule": "[[allow]]\ncommand = \"rm\"\n" })),
+        Record::Began,
+        record(serde_json::json!({ "record": "checkpoint", "id": 7 })),
+        record(serde_json::json!({
+            "record": "message", "message": { "role": "assistant", "content": [write] },
+        })),
+        record(
+            serde_json::json!({ "record": "call", "call": "c1", "tool": "write_file", "state": "approved", "by": "their user" }),
+        ),
+    ];
+    let bench = Bench::new().await;
+    // Without settings of its own, too.
+    let imported = bench.import_records(&records).await;
+    let agent = bench.add_agent(&imported.id, &records).await;
+    let before = State::load(&*bench.state.store, &imported.id).await.unwrap();
+    assert_eq!((before.allowed.len(), before.calls.len()), (1, 1));
+    assert!(before.calls[0].record.approval.is_some());
+    let options = ReopenOptions {
+        run: &RunOptions::default(),
+        delivery: &DeliveryOptions::default(),
+        land: false,
+        cut_off: CutOffPolicy::Continue,
+        command: "test",
+    };
+    let (_, session) = bench
+        .load(&imported)
+        .await
+        .open(&bench.environment, &bench.state, &options, None, |_| ())
+        .await
+        .unwrap();
+    session.interrupt();
+    session.close().await;
+    let mut entries = bench.state.store.read(&imported.id, Seq::START, 100).await.unwrap().into_iter();
+    let end = entries.find(|entry| entry.kind == Record::Imported.kind()).expect("the import is marked").seq;
+    let state = State::load_until(&*bench.state.store, &imported.id, end).await.unwrap();
+    assert_eq!(state.allowed, Vec::<String>::new());
+    let call = &state.calls[0].record;
+    assert_eq!((call.state, call.approval.as_ref()), (CallState::Pending, None));
+    assert_eq!(state.unverified_since(), None, "the checkpoints here are others");
+    let state = State::load(&*bench.state.store, &agent).await.unwrap();
+    assert_eq!((state.role.is_some(), state.allowed), (true, Vec::new()));
+
+    let fork = fork_session(&bench.environment, &bench.state, imported.id.as_str(), None).await.unwrap();
+    let state = State::load(&*bench.state.store, &fork.id).await.unwrap();
+    assert_eq!((state.allowed, state.unverified), (Vec::new(), None));
 }
 
 /// A person who says yes after another process has worked in the project.
