@@ -3,7 +3,7 @@
 use clap::Subcommand as _;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::editor::{edit_text, find_editor};
+use journeyman_host::editor::{edit_text, find_editor, keep_edited_text};
 use journeyman_host::format::printable;
 use journeyman_host::plans::{FoundPlan, find_plan, plan_to_toml, read_piped_plan, replace_edited_plan};
 use journeyman_terminal::stdout_paint;
@@ -69,7 +69,15 @@ async fn edit_plan(
         ));
     };
     let session = &found.session;
-    match replace_edited_plan(&dirs, &found, &text).await? {
+    let replaced = replace_edited_plan(&dirs, &found, &text).await;
+    if replaced.is_err() && !is_piped {
+        // Else what was written in the editor would be gone.
+        match keep_edited_text(&text, ".toml") {
+            Ok(path) => errln!("what you wrote is in {}", printable(&path.display())),
+            Err(error) => errln!("what you wrote couldn't be kept ({error}):\n{}", printable(&text)),
+        }
+    }
+    match replaced? {
         true => outln!("changed the plan of session {session}; carry it out with: jm run --plan={session}"),
         false => outln!("the plan of session {session} stays as it was"),
     }

@@ -1,6 +1,7 @@
 //! Opens the user's editor for a long message or a plan.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::config::Environment;
@@ -42,4 +43,15 @@ pub fn edit_text(editor: &str, text: &str, suffix: &str) -> io::Result<String> {
     let mut edited = String::new();
     read.take(MAX_EDITED_BYTES).read_to_string(&mut edited)?;
     Ok(edited)
+}
+
+/// Keeps an edited text that can't be used as a file with this suffix, and returns the file.
+///
+/// # Errors
+/// The file can't be written.
+pub fn keep_edited_text(text: &str, suffix: &str) -> io::Result<PathBuf> {
+    let mut file = tempfile::Builder::new().prefix("jm-").suffix(suffix).tempfile()?;
+    file.write_all(text.as_bytes())?;
+    let (_, path) = file.keep()?;
+    Ok(path)
 }

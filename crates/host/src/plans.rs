@@ -105,37 +105,36 @@ pub fn read_piped_plan() -> Result<String, HostError> {
 /// as it was.
 ///
 /// # Errors
-/// As [`plan_from_toml`] and [`replace_plan`].
+/// As [`plan_from_toml`]; [`HostError::Usage`] while another process works on the session, and where
+/// the session has got another plan since this one was found.
 pub async fn replace_edited_plan(
     state: &StateDirs,
     found: &FoundPlan,
     text: &str,
 ) -> Result<bool, HostError> {
-    match plan_from_toml(text)? {
-        Some(changed) if changed != found.plan => {
-            replace_plan(state, &found.session, &changed).await?;
-            Ok(true)
+    let session = &found.session;
+    let Some(changed) = plan_from_toml(text)?.filter(|changed| *changed != found.plan) else {
+        return Ok(false);
+    };
+    SessionClaim::hold(state, session, "plan", async {
+        if load_plan(state, session).await?.as_ref() != Some(&found.plan) {
+            return Err(HostError::usage(format_args!(
+                "session {session} has got another plan meanwhile, which stays; jm plan show {session} shows it"
+            )));
         }
-        _ => Ok(false),
-    }
-}
-
-/// Puts an edited plan in the place of a session's plan.
-///
-/// # Errors
-/// [`HostError::Usage`] while another process works on the session.
-pub async fn replace_plan(state: &StateDirs, session: &SessionId, plan: &Plan) -> Result<(), HostError> {
-    let claim = SessionClaim::take(state, session, "plan").await?;
-    let stored = store_plan(&*state.store, session, plan, &Clock::new(now)).await;
-    claim.release().await;
-    Ok(stored?)
+        Ok(store_plan(&*state.store, session, &changed, &Clock::new(now)).await?)
+    })
+    .await?;
+    Ok(true)
 }
 
 #[cfg(test)]
 mod tests {
     use journeyman_protocol::PlanStep;
+    use journeyman_store::Store as _;
 
     use super::*;
+    use crate::sessions::new_session_id;
 
     fn plan() -> Plan {
         Plan {
@@ -170,5 +169,26 @@ mod tests {
             let error = plan_from_toml(text).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_plan_that_was_made_meanwhile_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let (home, cwd) = (Some(place.path().join("home")), place.path().to_owned());
+        let environment = Environment { home, cwd, vars: Default::default() };
+        let state = StateDirs::open_at(place.path().join("state"), &environment).unwrap();
+        let session = new_session_id();
+        state.store.create(&session, "/project", "a task", now()).await.unwrap();
+        store_plan(&*state.store, &session, &plan(), &Clock::new(now)).await.unwrap();
+        let found = FoundPlan { session: session.clone(), plan: plan() };
+        let edited = Plan { strategy: "Edited.".to_owned(), ..plan() };
+        let text = plan_to_toml(&edited).unwrap();
+        assert!(replace_edited_plan(&state, &found, &text).await.unwrap());
+        assert_eq!(load_plan(&state, &session).await.unwrap(), Some(edited.clone()));
+        // Another process has edited it in the meantime.
+        let late = plan_to_toml(&Plan { strategy: "Too late.".to_owned(), ..plan() }).unwrap();
+        let refused = replace_edited_plan(&state, &found, &late).await.unwrap_err().to_string();
+        assert!(refused.contains("another plan meanwhile"), "{refused}");
+        assert_eq!(load_plan(&state, &session).await.unwrap(), Some(edited));
     }
 }

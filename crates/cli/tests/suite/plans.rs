@@ -3,7 +3,7 @@
 use journeyman_protocol::{RelPath, RunOutcome};
 use serde_json::{Value, json};
 
-use crate::support::{House, Server, call, say};
+use crate::support::{House, Person, Server, call, say};
 
 fn plan() -> Value {
     json!({ "plan": {
@@ -61,6 +61,19 @@ fn a_plan_is_made_shown_edited_and_carried_out() {
     assert_eq!(compared.untouched, ["two.txt"]);
     let asked = server.seen()[1].newest();
     assert!(asked.contains("write it everywhere") && asked.contains("1. Write both."), "{asked}");
+}
+
+#[test]
+fn a_plan_that_was_edited_wrongly_can_be_edited_on() {
+    let house = House::with_greeter();
+    let server = Server::chat([call("complete_task", plan())]);
+    server.command(&house, &["plan"], &["write it everywhere"]).run().expect(11);
+    let edit = house.jm(&["plan", "edit"]).env("EDITOR", "printf 'steps = [1 of mine]' >");
+    let person = Person::start(edit.command());
+    let (code, shown) = person.ends();
+    assert_eq!(code, 2, "{shown}");
+    let kept = shown.lines().find_map(|line| line.trim().strip_prefix("what you wrote is in ")).unwrap();
+    assert_eq!(std::fs::read_to_string(kept.trim()).unwrap(), "steps = [1 of mine]");
 }
 
 #[test]
