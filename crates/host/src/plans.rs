@@ -105,7 +105,7 @@ pub fn read_piped_plan() -> Result<String, HostError> {
 /// as it was.
 ///
 /// # Errors
-/// As [`plan_from_toml`]; [`HostError::Usage`] while another process works on the session, and where
+/// As [`plan_from_toml`]; [`HostError::Usage`] while another process works on the session, and if
 /// the session has got another plan since this one was found.
 pub async fn replace_edited_plan(
     state: &StateDirs,

@@ -93,8 +93,8 @@ pub struct RunReport {
     pub strength: Option<StrengthReport>,
     /// The checks of the last verification.
     pub evidence: Vec<Evidence>,
-    /// Hash of the tree on which the checks of a verified task ran: what they proved holds for no
-    /// other tree.
+    /// Hash of the tree on which the checks of a verified task ran, with the files that they made:
+    /// what they proved holds for no other tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<ContentHash>,
     /// Number of times that failed checks were sent back to the model.

@@ -82,7 +82,10 @@ impl<'a> LandingSession<'a> {
             drop(copy);
             return self.finish_without_changes(tier).await;
         }
-        let verified = report.is_some() || is_verified_status(&self.summary.status);
+        let verified = match report.is_some() || is_verified_status(&self.summary.status) {
+            true => VerifiedState::Verified { tree: self.verified_tree(report).await? },
+            false => VerifiedState::Unverified,
+        };
         let (changes, evidence) = match self.prepare(&copy, changes, request, verified, stop).await? {
             PreparedLanding::Ready { changes, evidence } => (changes, evidence),
             PreparedLanding::Over(over) => return self.log_kept_copy(*over).await,
@@ -125,12 +128,15 @@ impl<'a> LandingSession<'a> {
         copy: &Arc<WorkCopy>,
         mut changes: CopyChanges,
         request: &LandRequest,
-        verified: bool,
+        verified: VerifiedState,
         stop: &CancellationToken,
     ) -> Result<PreparedLanding, AgentError> {
         let mut proven = Vec::new();
-        // The copy may hold a merged result that failed, or whose checks were cut off.
-        let mut is_doubtful = self.summary.status == status_of(RunOutcome::Conflict);
+        // The copy may hold a merged result that failed, or whose checks were cut off, or what a
+        // command in the background wrote after the checks.
+        let mut is_doubtful =
+            self.summary.status == status_of(RunOutcome::Conflict) || verified.is_changed(copy).await?;
+        let verified = verified != VerifiedState::Unverified;
         let (mut by_checks, mut rewritten) = (CheckChanges::default(), Vec::new());
         for round in 0.. {
             let options =
@@ -196,6 +202,16 @@ impl<'a> LandingSession<'a> {
             changes = read_changes(copy).await?;
         }
         Err(AgentError::Ended)
+    }
+
+    /// Returns the tree that the session's last checks passed on, as far as that is known.
+    async fn verified_tree(&self, report: Option<&RunReport>) -> Result<Option<ContentHash>, AgentError> {
+        match report {
+            Some(report) => Ok(report.tree),
+            None => {
+                Ok(load_last_report(&*self.context.store, self.session).await?.and_then(|last| last.tree))
+            }
+        }
     }
 
     /// Merges the user's changes into the copy, and runs the checks there.
@@ -561,6 +577,26 @@ impl<'a> LandingSession<'a> {
         log.flush().await?;
         log.stop_writing().await;
         load_events(&**store, self.session, last, PAGE_ENTRIES).await
+    }
+}
+
+/// The verification of a copy before it is landed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum VerifiedState {
+    Unverified,
+    /// Checks passed on this tree, if it is known.
+    Verified {
+        tree: Option<ContentHash>,
+    },
+}
+
+impl VerifiedState {
+    /// Returns true if the copy isn't the verified tree any more.
+    async fn is_changed(self, copy: &WorkCopy) -> Result<bool, AgentError> {
+        let Self::Verified { tree: Some(verified) } = self else { return Ok(false) };
+        let copy = copy.workspace();
+        let now = run_blocking("looking at the copy", move || copy.history().tree_hash()).await??;
+        Ok(now != verified)
     }
 }
 

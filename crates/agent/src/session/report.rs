@@ -77,7 +77,7 @@ impl TaskReporter<'_> {
         let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
             .then(|| format!("jm undo {}", self.cx.session));
         // Later changes aren't verified.
-        let tree = self.verification.proved_tree().filter(|_| end.outcome == RunOutcome::Verified);
+        let tree = self.verification.verified_tree().filter(|_| end.outcome == RunOutcome::Verified);
         let plan = compare_plan(self.cx, &changes);
         let report = RunReport {
             session: self.cx.session.clone(),

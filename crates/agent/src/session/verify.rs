@@ -65,6 +65,8 @@ impl TurnVerification<'_> {
             if end.outcome != RunOutcome::Verified {
                 return Ok(Some(end));
             }
+            // Before the comparison: what is written after it makes another tree.
+            self.verification.store_verified_tree(self.cx).await?;
             let changed = self.find_changes_since(tested).await?;
             if changed.is_empty() || again >= MAX_REPEATED_ROUNDS {
                 return Ok(Some(downgrade_for_later_changes(end, &changed)));

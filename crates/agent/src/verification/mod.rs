@@ -55,6 +55,8 @@ pub(crate) struct Verification {
     /// The checks that the newest round ran, some of them narrowed to affected tests.
     ran: Vec<Check>,
     evidence: Vec<Evidence>,
+    /// The tree that is verified, with the files that checks made.
+    verified_tree: Option<ContentHash>,
     findings: Vec<HonestyFinding>,
     /// The strength of the tests, as of the newest round.
     strength: Option<StrengthReport>,
@@ -97,6 +99,7 @@ impl Verification {
             checks: Vec::new(),
             ran: Vec::new(),
             evidence: Vec::new(),
+            verified_tree: None,
             findings: Vec::new(),
             strength: None,
             asked_for_tests: false,
@@ -108,15 +111,23 @@ impl Verification {
         }
     }
 
-    /// Returns the hash of the tree that the newest checks that prove the change ran on.
-    pub(crate) fn proved_tree(&self) -> Option<ContentHash> {
-        let proving = |one: &&Evidence| one.is_proof() && !one.original_tests;
-        self.evidence.iter().rfind(proving).and_then(|one| one.tree)
+    /// Returns the hash of the tree that is verified if the task ends so.
+    pub(crate) fn verified_tree(&self) -> Option<ContentHash> {
+        self.verified_tree
+    }
+
+    /// Stores the tree as the verified one.
+    pub(crate) async fn store_verified_tree(&mut self, cx: &SessionContext) -> Result<(), AgentError> {
+        let workspace = Arc::clone(&cx.workspace);
+        let hash = run_blocking("looking at the tree", move || workspace.history().tree_hash()).await??;
+        self.verified_tree = Some(hash);
+        Ok(())
     }
 
     /// Forgets the check results of the last task.
     pub(crate) fn begin_task(&mut self) {
         self.evidence.clear();
+        self.verified_tree = None;
         self.findings.clear();
         self.strength = None;
         self.asked_for_tests = false;

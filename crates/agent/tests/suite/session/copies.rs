@@ -36,6 +36,7 @@ cases![
     an_interrupt_ends_all_candidates,
     what_is_landed_can_be_committed,
     what_was_saved_since_is_not_committed,
+    what_is_written_in_the_copy_after_the_checks_is_checked_before_it_lands,
     changed_tests_verify_nothing_in_a_copy,
 ];
 
@@ -497,5 +498,37 @@ async fn what_was_saved_since_is_not_committed() {
                 assert!(report.summary.ends_with(expected), "{}", report.summary);
             }
         }
+    }
+}
+
+/// As by a command in the background, which runs until the session is closed.
+async fn what_is_written_in_the_copy_after_the_checks_is_checked_before_it_lands() {
+    if !confined().await {
+        return;
+    }
+    let check = "echo > left.txt; ! grep -q bad b.txt";
+    for (late, check_at_landing, outcome) in [
+        (Some("bad\n"), check, RunOutcome::Conflict),
+        (Some("good\n"), check, RunOutcome::Verified),
+        // What the checks left needs no other check.
+        (None, "false", RunOutcome::Verified),
+    ] {
+        let mut bench = Bench::new(&[("a.txt", "a\n")]);
+        let mut context = context(&bench, ChecksSetting::Custom(vec![check.to_owned()]));
+        let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
+        let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+        let mut report = isolated(&mut bench, &context, &told, settings).await;
+        assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
+        let copy = context.isolation.open(&id()).unwrap();
+        if let Some(late) = late {
+            std::fs::write(copy.workspace().access_path().join("b.txt"), late).unwrap();
+        }
+        drop(copy);
+        context.proof.checks = ChecksSetting::Custom(vec![check_at_landing.to_owned()]);
+        let (stop, wish) = (CancellationToken::new(), LandRequest::default());
+        finish_copy(&context, &mut report, Some(&wish), &stop).await.unwrap();
+        assert_eq!(report.outcome, outcome, "{late:?}: {}", report.summary);
+        let landed = (outcome == RunOutcome::Verified).then_some(late.unwrap_or("b\n"));
+        assert_eq!(bench.file("b.txt").as_deref(), landed);
     }
 }
