@@ -29,6 +29,10 @@ use crate::workspace::Workspace;
 const TOO_LARGE_REASON: &str = "it was too large for its earlier content to be kept";
 const OTHERS_RAN_REASON: &str =
     "a command of another session ran when it was changed, so it can't be told whose change that is; kept";
+const PARTLY_OTHERS_RAN_REASON: &str = "put back in part: a command of another session ran when it was changed before that, so it can't be \
+                       told whose change that is";
+const PARTLY_CHANGED_REASON: &str =
+    "put back in part: it was changed between the run's changes, and is as it was then";
 const IGNORED_CHANGED_REASON: &str = "it isn't as the run's last edit left it, and as it is ignored it can't be told whether a \
                        command of the run or somebody else changed it; kept as it is";
 
@@ -382,10 +386,14 @@ fn find_restore_target(
     let mut at = current.map(|(state, _)| state);
     let mut conflict = None;
     for UndoStep { change, file: step, is_shared } in steps {
-        let left = |reason: &str| Some(Conflict { reason: reason.to_owned(), newest: *change });
+        let is_whole = at == current.map(|(state, _)| state);
+        let left = |whole: &str, partly: &str| {
+            let reason = if is_whole { whole } else { partly };
+            Some(Conflict { reason: reason.to_owned(), newest: *change })
+        };
         if is_as_left_by(at.as_ref(), step) {
             if *is_shared {
-                conflict = left(OTHERS_RAN_REASON);
+                conflict = left(OTHERS_RAN_REASON, PARTLY_OTHERS_RAN_REASON);
                 break;
             }
             at = step.before.map(|before| match (at, step.after) {
@@ -396,7 +404,7 @@ fn find_restore_target(
                 _ => before,
             });
         } else if !is_same(at.as_ref(), step.before.as_ref()) {
-            conflict = left(walk.changed);
+            conflict = left(walk.changed, PARTLY_CHANGED_REASON);
             break;
         }
     }

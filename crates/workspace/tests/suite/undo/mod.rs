@@ -89,6 +89,27 @@ fn what_the_user_changed_since_stays() {
 }
 
 #[test]
+fn a_file_that_goes_back_in_part_is_not_said_to_be_kept() {
+    let project = Project::with(&[("a", "1"), ("b", "1")]);
+    let workspace = project.open();
+    apply(&workspace, vec![write("a", "2"), write("b", "2")]).unwrap();
+    project.write("a", "the user's");
+    project.write("b", "the user's");
+    // The run goes on from there, in one of them.
+    apply(&workspace, vec![write("a", "the user's, edited")]).unwrap();
+    let report = undo(&workspace);
+    assert_eq!((shown(&report.restored), project.text("a")), ("~a".into(), "the user's".into()));
+    let part = "put back in part: it was changed between the run's changes, and is as it was then";
+    let expected = [("a", part), ("b", "it was changed after the run; kept as it is")];
+    assert_eq!(report.conflicts, expected.map(|(path, why)| (rel(path), why.to_owned())));
+    let again = undo(&workspace);
+    assert_eq!((shown(&again.restored), project.text("a")), (String::new(), "the user's".into()));
+    assert_eq!(conflicts(&again), ["a", "b"]);
+    let redone = workspace.redo(None).unwrap();
+    assert_eq!((shown(&redone.restored), project.text("a")), ("~a".into(), "the user's, edited".into()));
+}
+
+#[test]
 fn sessions_are_taken_back_by_themselves_newest_first() {
     let project = Project::with(&[("a", "0"), ("b", "0")]);
     let workspace = project.open();
