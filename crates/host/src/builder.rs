@@ -344,7 +344,7 @@ fn open_state(
 
 /// Loads the policy of a session that was built without one: the administrator's, the user's and
 /// the project's rules, which may name the session's own tools too.
-fn load_default_policy(
+pub(crate) fn load_default_policy(
     config: &Config,
     tools: Option<&MakeTools>,
     environment: &Environment,

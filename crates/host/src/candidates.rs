@@ -118,7 +118,7 @@ pub async fn run_candidates(
     stop: &CancellationToken,
     on_event: impl FnMut(CandidateEvent) + Send,
 ) -> Result<CandidateRunEnd, HostError> {
-    let context = template.project.land_context(template.settings.checks.clone());
+    let context = template.land_context();
     let mut settings = template.recorded_settings();
     (settings.asked.isolate, settings.asked.keep) = (Some(true), true);
     let other = |number: u32| {
@@ -165,7 +165,7 @@ pub async fn land_candidate(
     request: &LandRequest,
     stop: &CancellationToken,
 ) -> Result<LandReport, HostError> {
-    let context = template.project.land_context(template.settings.checks.clone());
+    let context = template.land_context();
     let landed = land_work(&context, picked, request, stop).await?;
     if *picked != finish.report.session
         && let Some(report) = load_last_report(&*context.store, picked).await?

@@ -12,6 +12,7 @@ use journeyman_workspace::{Workspace, WorkspaceError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::builder::load_default_policy;
 use crate::config::Environment;
 use crate::delivery::confirm_unsandboxed_hooks;
 use crate::project::ProjectContext;
@@ -121,7 +122,8 @@ pub async fn open_land_context(
         asked.or_else(|| settings.config.checks.clone().map(ChecksSetting::Custom)).unwrap_or_default();
     let holder = holder_name(command);
     let project = ProjectContext::open(environment, state, &root, &settings.config, Vec::new(), holder)?;
-    Ok(LandContext { known_end: work.last, ..project.land_context(checks) })
+    let policy = load_default_policy(&settings.config, None, environment, &root)?;
+    Ok(LandContext { known_end: work.last, ..project.land_context(checks, policy) })
 }
 
 /// Lands the copy of one session. With `prompts`, asks the person about hooks outside of the

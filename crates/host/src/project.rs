@@ -10,7 +10,7 @@ use journeyman_agent::verify::ProgramLookup;
 use journeyman_agent::{ChecksSetting, Clock};
 use journeyman_git::{Git, HookConfinement};
 use journeyman_policy::secrets::Redactor;
-use journeyman_policy::{execution_reason, is_guarded, is_secret_name};
+use journeyman_policy::{Policy, execution_reason, is_guarded, is_secret_name};
 use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{HostEnvironment, Sandbox, Toolchains, find_toolchains};
 use journeyman_store::Store;
@@ -161,9 +161,9 @@ impl ProjectContext {
         }
     }
 
-    /// Returns the inputs for landing; `checks` verify a merged result.
+    /// Returns the inputs for landing; `checks` that `policy` allows verify a merged result.
     #[must_use]
-    pub fn land_context(&self, checks: ChecksSetting) -> LandContext {
+    pub fn land_context(&self, checks: ChecksSetting, policy: Policy) -> LandContext {
         LandContext {
             store: Arc::clone(&self.store),
             clock: self.clock.clone(),
@@ -172,6 +172,7 @@ impl ProjectContext {
             isolation: self.isolation(),
             proof: CheckRunner {
                 checks,
+                policy,
                 sandbox: Arc::clone(&self.sandbox),
                 needs: self.needs,
                 toolchains: Arc::clone(&self.toolchains),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use journeyman_agent::agents::{AgentRole, Agents};
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::isolation::{
-    self as copies, CommitOptions, Isolation, LandRequest, PlannedCopy, WorkCopy,
+    self as copies, CommitOptions, Isolation, LandContext, LandRequest, PlannedCopy, WorkCopy,
 };
 use journeyman_agent::{
     AgentError, Approver, CutOffPolicy, LastingAnswers, RunSettings, SessionHandle, SessionParts, State,
@@ -220,6 +220,12 @@ impl SessionTemplate {
         Ok(())
     }
 
+    /// Returns the inputs for landing work of the session, with its checks and rules.
+    #[must_use]
+    pub fn land_context(&self) -> LandContext {
+        self.project.land_context(self.settings.checks.clone(), self.policy.clone())
+    }
+
     /// Lands, keeps or commits the work of a run whose session is closed. With `prompts`, asks the
     /// person about hooks that a commit would run outside of the sandbox.
     ///
@@ -234,7 +240,7 @@ impl SessionTemplate {
     ) -> Result<DeliveredRun, HostError> {
         check_log_exists(&*self.project.store, report).await?;
         let mut report = (**report).clone();
-        let mut context = self.project.land_context(self.settings.checks.clone());
+        let mut context = self.land_context();
         if prompts.is_some() {
             // Another process may go on with the session while the person is asked.
             let found =

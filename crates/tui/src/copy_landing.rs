@@ -103,7 +103,7 @@ impl App {
             let (tier, state) = (kept.tier.to_string(), CopyState::Kept);
             return Ok(Some(CopyReport { tier, state, merged: Vec::new(), conflicts: Vec::new() }));
         };
-        let context = template.project.land_context(template.settings.checks.clone());
+        let context = template.land_context();
         let events = finish_copy(&context, &mut report, None, &CancellationToken::new()).await?;
         *known_end = newest_seq(&events).or(*known_end);
         Ok(report.copy)
@@ -175,7 +175,7 @@ impl App {
         // What the person asked for when they began, such as a commit, holds here too.
         let commit = template.delivery.land_request().and_then(|landing| landing.commit.clone());
         let (project, id, stop) = (template.project.clone(), id.clone(), CancellationToken::new());
-        let mut context = project.land_context(template.settings.checks.clone());
+        let mut context = template.land_context();
         context.known_end = *known_end;
         let (is_reviewed, stopped) = (copy.is_some(), stop.clone());
         // It is opened again by who lands it.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use journeyman_protocol::{Evidence, RelPath, SandboxNeeds, SessionId};
+use journeyman_policy::{Call, Policy};
+use journeyman_protocol::{Decision, Effects, Enforcement, Evidence, Mode, RelPath, SandboxNeeds, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
 use journeyman_verify::{
     Check, OverallOutcome, ProgramLookup, Progress, RunContext, RunLimits, overall_outcome, refused_evidence,
@@ -11,6 +12,7 @@ use journeyman_workspace::{ListOptions, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
+use crate::approval::approvals::CHECK_TOOL;
 use crate::blocking::run_blocking;
 use crate::session::settings::ChecksSetting;
 use crate::verification::check_changes::CheckChanges;
@@ -23,6 +25,9 @@ const MAX_VISITED_FILES: usize = 20_000;
 pub struct CheckRunner {
     /// The checks to run.
     pub checks: ChecksSetting,
+    /// The rules for checks. Nobody can be asked here, so a check that a rule denies or asks about
+    /// doesn't run.
+    pub policy: Policy,
     /// The sandbox for the checks. Nobody can be asked here, so a check that isn't confined as
     /// [`CheckRunner::needs`] demands doesn't run.
     pub sandbox: Arc<Sandbox>,
@@ -58,6 +63,7 @@ impl CheckRunner {
             let refused = checks.iter().map(|check| refused_evidence(check, &reason, enforcement.as_ref()));
             return Ok((OverallOutcome::NothingRan, refused.collect()));
         }
+        let (checks, mut evidence) = self.select_permitted(checks, enforcement.as_ref());
         let context = RunContext {
             workspace: Arc::clone(workspace),
             sandbox: Arc::clone(&self.sandbox),
@@ -75,8 +81,37 @@ impl CheckRunner {
             }
             _ => {}
         };
-        let evidence = journeyman_verify::run_checks(&checks, &context, stop.clone(), &mut observer).await?;
+        let ran = journeyman_verify::run_checks(&checks, &context, stop.clone(), &mut observer).await?;
+        evidence.extend(ran);
         Ok((overall_outcome(&evidence), evidence))
+    }
+
+    /// Returns the checks that no rule keeps from running, and evidence of the others.
+    fn select_permitted(
+        &self,
+        checks: Vec<Check>,
+        enforcement: Option<&Enforcement>,
+    ) -> (Vec<Check>, Vec<Evidence>) {
+        let commands = checks.iter().map(|check| check.command.clone()).collect();
+        let policy = self.policy.clone().with_checks(commands);
+        let mut refused = Vec::new();
+        let permitted = checks.into_iter().filter(|check| {
+            let effects = Effects { command: Some(check.command.clone()), ..Effects::default() };
+            let (tool, mode) = (CHECK_TOOL, Mode::Auto);
+            let verdict =
+                policy.judge(&Call { tool, agent: None, mode, effects: &effects, sandbox: enforcement });
+            let is_refused = match verdict.decision {
+                Decision::Allow => false,
+                // Whether an unconfined one may run is the sandbox's needs to say.
+                Decision::Ask => !verdict.rules.is_empty(),
+                Decision::Deny => true,
+            };
+            if is_refused {
+                refused.push(refused_evidence(check, verdict.reason, enforcement));
+            }
+            !is_refused
+        });
+        (permitted.collect(), refused)
     }
 
     async fn find_checks(

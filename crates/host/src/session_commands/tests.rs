@@ -209,7 +209,9 @@ async fn no_permission_of_an_imported_session_holds() {
     let record = |value| serde_json::from_value::<Record>(value).unwrap();
     let write = serde_json::json!({ "type": "tool_use", "id": "c1", "name": "write_file", "input": {} });
     let records = [
-        record(serde_json::json!({ "record": "allowed", "rule": "[[allow]]\ncommand = \"rm\"\n" })),
+        record(
+            serde_json::json!({ "record": "allowed", "rule": "[[rule]]\ncommand = ['rm']\ndecision = 'allow'\n" }),
+        ),
         Record::Began,
         record(serde_json::json!({ "record": "checkpoint", "id": 7 })),
         record(serde_json::json!({

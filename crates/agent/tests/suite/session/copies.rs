@@ -38,6 +38,7 @@ cases![
     what_was_saved_since_is_not_committed,
     what_is_written_in_the_copy_after_the_checks_is_checked_before_it_lands,
     changed_tests_verify_nothing_in_a_copy,
+    no_check_that_a_rule_forbids_runs_at_landing,
 ];
 
 fn write(id: &'static str, path: &str, content: &str) -> Step {
@@ -60,6 +61,7 @@ fn context(bench: &Bench, checks: ChecksSetting) -> LandContext {
         },
         proof: CheckRunner {
             checks,
+            policy: parts.policy,
             sandbox: Arc::clone(&bench.sandbox),
             needs: auto().needs,
             toolchains: parts.toolchains,
@@ -530,5 +532,30 @@ async fn what_is_written_in_the_copy_after_the_checks_is_checked_before_it_lands
         assert_eq!(report.outcome, outcome, "{late:?}: {}", report.summary);
         let landed = (outcome == RunOutcome::Verified).then_some(late.unwrap_or("b\n"));
         assert_eq!(bench.file("b.txt").as_deref(), landed);
+    }
+}
+
+async fn no_check_that_a_rule_forbids_runs_at_landing() {
+    if !confined().await {
+        return;
+    }
+    let rules = [
+        ("", LandOutcome::Landed),
+        ("[[rule]]\ncommand = ['touch']\ndecision = 'deny'\n", LandOutcome::Unproven),
+        ("[[rule]]\ncommand = ['touch']\ndecision = 'ask'\n", LandOutcome::Unproven),
+    ];
+    for (rules, end) in rules {
+        let mut bench = Bench::new(&[("a.txt", "a\n")]).with_rules(rules);
+        let mut context = context(&bench, ChecksSetting::Custom(vec!["test -e b.txt".to_owned()]));
+        let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
+        let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+        let report = isolated(&mut bench, &context, &told, settings).await;
+        assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
+        std::fs::write(bench.root.join("a.txt"), "mine\n").unwrap();
+        context.proof.checks = ChecksSetting::Custom(vec!["true".to_owned(), "touch two".to_owned()]);
+        let (stop, wish) = (CancellationToken::new(), LandRequest::default());
+        let landed = land_copy(&context, &id(), &wish, &stop).await.unwrap();
+        let ran = landed.evidence.iter().filter(|one| one.outcome.has_passed()).count();
+        assert_eq!((landed.end, ran), (end, if rules.is_empty() { 2 } else { 1 }), "{}", landed.summary);
     }
 }
