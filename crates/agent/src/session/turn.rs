@@ -138,9 +138,16 @@ impl Session {
         if self.required_task_end().is_some() {
             self.stop_background_agents().await;
         } else {
-            self.wait_for_background_agents(stop).await?;
-            if self.incoming_messages().take(QueuedSelection::IfAwaited).await {
-                return Ok(None);
+            loop {
+                self.wait_for_background_agents(stop).await?;
+                let are_running = self.has_background_agents();
+                if self.incoming_messages().take(QueuedSelection::IfAwaited).await {
+                    return Ok(None);
+                }
+                // The message that ended the wait may be withdrawn, or refused by a hook.
+                if stop.is_cancelled() || !are_running {
+                    break;
+                }
             }
         }
         if stop.is_cancelled() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_agent::agents::{AgentTools, Agents, MAX_CONCURRENT_AGENTS};
+use journeyman_agent::hooks::{GateDecision, HooksBuilder};
 use journeyman_agent::{CompactionSettings, CutOffPolicy, Record, RunSettings, record_of};
 use journeyman_model::{ModelRequest, Price};
 use journeyman_protocol::{
@@ -21,6 +22,7 @@ cases![
     a_result_from_the_background_comes_with_a_later_step,
     a_turn_without_a_call_waits_for_the_background,
     a_message_of_a_person_ends_the_wait,
+    a_message_that_a_hook_refuses_does_not,
     results_that_come_together_make_one_request,
     a_task_that_can_not_begin_is_refused_at_once,
     no_more_agents_work_in_the_background_than_at_all,
@@ -138,6 +140,32 @@ async fn a_message_of_a_person_ends_the_wait() {
     assert_eq!(ends_told(&last_of_session(&told)), 0, "the agent still works");
     gate.notify_one();
     assert_eq!(running.done().await.text, "done");
+    assert_eq!(ends_told(&last_of_session(&told)), 1);
+}
+
+/// Else the checks would run beside the agent, which would then be stopped in the middle of its work.
+async fn a_message_that_a_hook_refuses_does_not() {
+    let mut bench = bench().with_hooks(
+        HooksBuilder::new()
+            .on_prompt(|_, text| match text {
+                "secret" => GateDecision::Deny { reason: "not that".to_owned() },
+                _ => GateDecision::GO_WITHOUT_CONTEXT,
+            })
+            .build(),
+    );
+    let gate = Arc::new(Notify::new());
+    let told = told([calls([task("t")]), says("I wait."), says("done")], [completes("in a.txt").when(&gate)]);
+    let mut running = bench.start(&told, auto());
+    running.handle.send("do it").await.unwrap();
+    told.asked(3).await;
+    let waits = |event: &Event| matches!(event, Event::TurnFinished { text, .. } if text == "I wait.");
+    running.until(waits).await;
+    running.handle.send("secret").await.unwrap();
+    running.until(|event| matches!(event, Event::Error { .. })).await;
+    gate.notify_one();
+    let ended = running.done().await;
+    assert_eq!((ended.text.as_str(), ended.turns), ("done", 3));
+    assert_eq!(agents_of(&bench).1, [Termination::Goal]);
     assert_eq!(ends_told(&last_of_session(&told)), 1);
 }
 
