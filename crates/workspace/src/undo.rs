@@ -299,7 +299,7 @@ pub(crate) fn plan_undo(
         conflicts.into_iter().map(|(path, conflict)| (path, conflict.reason)).collect();
     // These aren't left for another try: they never were the session's to take back.
     conflicts.extend(others.into_iter().map(|(path, steps)| {
-        let what = if steps.after_checks { "checks" } else { "a command in the background" };
+        let what = if steps.after_checks { "checks or commit hooks" } else { "a command in the background" };
         (path.clone(), format!("changed while {what} ran; kept"))
     }));
     Ok(UndoPlan { intent, operations, conflicts: conflicts.into_iter().collect() })

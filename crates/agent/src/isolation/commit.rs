@@ -136,8 +136,8 @@ pub(super) enum BranchOutcome {
 
 impl Committer {
     /// Commits these files of the user's tree and nothing else, unless some of them are `mixed` or
-    /// aren't as the session left them. Changes that hooks make in the tree count as the session's.
-    /// Returns the notices about them.
+    /// aren't as the session left them. Changes that hooks make in the tree are journaled as those
+    /// of checks are, because a person may be working. Returns the notices about them.
     pub(super) async fn commit_files(
         &self,
         delivered: CommitPlan<'_>,
@@ -162,7 +162,7 @@ impl Committer {
             // Hooks may have run outside of the sandbox, where nothing kept them from guarded
             // files.
             guard.revert_and_journal(&watched, false, || {
-                watched.command_observer().end(before, &session, None)
+                watched.command_observer().end_checks(before, &session)
             })
         });
         let (changes, ForbiddenChanges { violations, problem }) = ended.await?;

@@ -189,10 +189,10 @@ impl CommandObserver<'_> {
         Ok(changes)
     }
 
-    /// As [`CommandObserver::end`], for checks: commands during which a person may well be working.
-    /// What differs is journaled as found while checks ran, and an undo of the session takes it
-    /// back only where an edit or a command of the session changed the same file, or where the file
-    /// was new. All else is kept and reported.
+    /// As [`CommandObserver::end`], for checks and commit hooks, during which a person may well be
+    /// working. What differs is journaled as found while checks ran, and an undo of the session
+    /// takes it back only where an edit or a command of the session changed the same file, or where
+    /// the file was new. All else is kept and reported.
     ///
     /// # Errors
     /// As [`CommandObserver::end`].

@@ -8,7 +8,7 @@ use journeyman_protocol::ContentHash;
 use journeyman_workspace::{UndoReport, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, session, set, shown, write};
 
-const KEPT: &str = "changed while checks ran; kept";
+const KEPT: &str = "changed while checks or commit hooks ran; kept";
 
 fn check(workspace: &Workspace, number: u64, work: impl FnOnce()) -> String {
     let before = workspace.command_observer().begin().unwrap();

@@ -36,6 +36,7 @@ cases![
     an_interrupt_ends_all_candidates,
     what_is_landed_can_be_committed,
     what_was_saved_since_is_not_committed,
+    what_was_saved_during_a_commit_is_not_undone,
     what_is_written_in_the_copy_after_the_checks_is_checked_before_it_lands,
     changed_tests_verify_nothing_in_a_copy,
     no_check_that_a_rule_forbids_runs_at_landing,
@@ -558,4 +559,22 @@ async fn no_check_that_a_rule_forbids_runs_at_landing() {
         let ran = landed.evidence.iter().filter(|one| one.outcome.has_passed()).count();
         assert_eq!((landed.end, ran), (end, if rules.is_empty() { 2 } else { 1 }), "{}", landed.summary);
     }
+}
+
+/// Hooks may run for minutes, in which a person goes on working.
+async fn what_was_saved_during_a_commit_is_not_undone() {
+    if !confined().await {
+        return;
+    }
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let mut context = context(&bench, ChecksSetting::Custom(vec!["true".to_owned()]));
+    commits(&bench, &mut context, &format!("echo mine > {}", bench.root.join("a.txt").display()));
+    let told = Told::new([write("c1", "b.txt", "b\n"), says("b is there now")]);
+    let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
+    let mut report = isolated(&mut bench, &context, &told, settings).await;
+    let wish = LandRequest { commit: Some(CommitOptions::default()), ..LandRequest::default() };
+    finish_copy(&context, &mut report, Some(&wish), &CancellationToken::new()).await.unwrap();
+    assert!(report.commit.is_some(), "{}", report.summary);
+    assert_eq!(bench.undo().unwrap(), ["b.txt"]);
+    assert_eq!(bench.file("a.txt").as_deref(), Some("mine\n"));
 }
