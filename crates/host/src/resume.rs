@@ -256,7 +256,7 @@ pub async fn compact_session(
         session.close().await;
         if !has_copy && template.delivery.work_location() == WorkLocation::Copy {
             // Nothing was to be done in it, and the session would be listed as one with kept work.
-            let context = template.project.land_context(template.settings.checks.clone());
+            let context = template.land_context();
             copies::discard_copy(&context, &summary.id).await?;
         }
         Ok(shortened?)

@@ -122,12 +122,12 @@ fn lines_are_found_by_a_pattern() {
     ran.prints(&["marked.py:1: zebra = 2", "wide.py:1: zebra = 1"]);
     // No line follows the last line break, and a long line is cut between two letters.
     house.write("lines.txt", "one\n\ntwo\n");
-    house.write("long.txt", &format!("x{}\n", "é".repeat(300)));
+    house.write("long.txt", format!("x{}\n", "é".repeat(300)));
     let ran = house.jm(&["search", "^$", "--kind", "text"]).run().expect(0);
     assert!(ran.stdout.contains("lines.txt:2:") && !ran.stdout.contains("lines.txt:4:"), "{}", ran.stdout);
     let ran = house.jm(&["search", "xéé", "--kind", "text"]).run().expect(0);
     assert_eq!(ran.stdout, format!("long.txt:1: x{}\n", "é".repeat(199)));
-    house.write("huge.txt", &"zebra line\n".repeat(400_000));
+    house.write("huge.txt", "zebra line\n".repeat(400_000));
     let ran = house.jm(&["search", "zebra line", "--kind", "text"]).run().expect(1);
     ran.says(&["note: files of more than 4 MiB, which aren't searched: 1"]);
 }
