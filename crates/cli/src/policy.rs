@@ -2,14 +2,14 @@
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::format::{format_count, printable};
+use journeyman_host::format::printable;
 use journeyman_host::policy_check::{
-    CallDescription, FIXED_RULES, FailedCase, MODE_EFFECTS, PolicyAnswer, PolicyOverview, PolicyQuery,
-    Promotion, UnpromotedLine, check_cases, decision_name, judge_call,
+    CallDescription, FailedCase, PolicyOverview, PolicyQuery, Promotion, UnpromotedLine, check_cases,
+    decision_name, describe_answer, describe_overview, judge_call,
 };
 use journeyman_host::root::project_root;
-use journeyman_protocol::{Decision, Mode};
-use journeyman_terminal::{Paint, stdout_paint};
+use journeyman_protocol::Mode;
+use journeyman_terminal::{StyledLine, stdout_paint};
 
 use crate::args::{AnswerArgs, PolicyCheckArgs, PolicyCommand, PolicyPromoteArgs, PolicyTestArgs};
 use crate::output::print_json_line;
@@ -48,7 +48,7 @@ async fn check_call(environment: &Environment, args: &PolicyCheckArgs) -> Result
     if args.answer.json {
         print_json_line(&answer.to_json())?;
     } else {
-        print_answer(&answer);
+        print_lines(&describe_answer(&answer));
     }
     Ok(answer.exit_code())
 }
@@ -83,54 +83,8 @@ fn promote_instructions(environment: &Environment, args: &PolicyPromoteArgs) -> 
     Ok(0)
 }
 
-fn format_decision(paint: Paint, decision: Decision) -> String {
-    let word = format!("{:<5}", decision_name(decision));
-    match decision {
-        Decision::Allow => paint.green(&word),
-        Decision::Ask => paint.yellow(&word),
-        Decision::Deny => paint.red(&word),
-    }
-}
-
-fn print_answer(answer: &PolicyAnswer) {
-    let paint = stdout_paint();
-    let PolicyAnswer { query, verdicts, parts, is_understood, .. } = answer;
-    let line = |text: &str| printable(&text).replace('\n', "\n    ");
-    reportln!("{}", paint.bold(&line(query.effects.command.as_ref().unwrap_or(&query.tool))));
-    if let Some((_, verdict)) = verdicts.first() {
-        reportln!("level {}", verdict.level);
-        if let Some(lost) = &verdict.destroys {
-            reportln!("{} {}", paint.red("would be lost:"), line(lost));
-        }
-    }
-    if !parts.is_empty() {
-        reportln!("\n{}", paint.bold("what it runs"));
-    }
-    for part in answer.distinct_parts() {
-        reportln!(
-            "  {} {}",
-            line(&part.words),
-            paint.dim(&format!("level {}: {}", part.level, line(&part.reason)))
-        );
-        for (id, decision) in &part.rules {
-            reportln!("    {} {}", format_decision(paint, *decision), line(&id.to_string()));
-        }
-    }
-    if !is_understood {
-        reportln!("  {}", paint.yellow("not all of it is understood: no rule about words allows it"));
-    }
-    reportln!("\n{}", paint.bold("what a mode decides"));
-    for (mode, verdict) in verdicts {
-        reportln!(
-            "  {:<5} {} {}",
-            mode.name(),
-            format_decision(paint, verdict.decision),
-            line(&verdict.reason)
-        );
-        for rule in &verdict.rules {
-            reportln!("              {}", paint.dim(&line(rule)));
-        }
-    }
+fn print_lines(lines: &[StyledLine]) {
+    lines.iter().for_each(|line| reportln!("{}", stdout_paint().paint_line(line)));
 }
 
 fn explain_policy(environment: &Environment, args: &AnswerArgs) -> Result<u8, HostError> {
@@ -140,27 +94,7 @@ fn explain_policy(environment: &Environment, args: &AnswerArgs) -> Result<u8, Ho
         print_json_line(&overview.to_json())?;
         return Ok(0);
     }
-    let paint = stdout_paint();
-    reportln!("{}", paint.bold("modes"));
-    for (mode, effect) in MODE_EFFECTS {
-        reportln!("  {:<5} {effect}", mode.name());
-    }
-    reportln!("\n{}", paint.bold("in every mode"));
-    for rule in FIXED_RULES {
-        reportln!("  {rule}");
-    }
-    reportln!("\n{}", paint.bold("rules: a deny beats an ask beats an allow, whichever file they are in"));
-    for file in &overview.loaded.files {
-        let state = file.rules.map_or_else(|| "not there".to_owned(), |count| format_count(count, "rule"));
-        reportln!("  {} {} ({state})", file.layer, printable(&file.path.display()));
-        for (id, rule) in overview.rules_of(file) {
-            let called = rule.name.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
-            let why = rule.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-            let text = printable(&format_args!("{rule}{called}{why}")).replace('\n', "\n        ");
-            let line = paint.dim(&format!("line {}", id.line));
-            reportln!("    {} {text} {line}", format_decision(paint, rule.decision));
-        }
-    }
+    print_lines(&describe_overview(&overview));
     Ok(0)
 }
 

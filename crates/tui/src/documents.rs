@@ -4,7 +4,7 @@ use journeyman_host::HostError;
 use journeyman_host::agents::{AgentTrust, load_agents};
 use journeyman_host::format::printable;
 use journeyman_host::plans::load_plan;
-use journeyman_host::policy_check::{MODE_EFFECTS, PolicyOverview};
+use journeyman_host::policy_check::{PolicyOverview, describe_overview};
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::app::App;
@@ -65,24 +65,6 @@ impl App {
                 return Ok(());
             }
         };
-        let mut lines = vec![StyledLine::new(Style::Strong, "Modes")];
-        lines.extend(
-            MODE_EFFECTS.iter().map(|(mode, effect)| {
-                StyledLine::new(Style::Plain, format!("  {:<5} {effect}", mode.name()))
-            }),
-        );
-        for file in &overview.loaded.files {
-            lines.push(StyledLine::default());
-            lines.push(StyledLine::new(Style::Strong, printable(&file.path.display())));
-            let rules = overview.rules_of(file).map(|(id, rule)| {
-                StyledLine::new(Style::Dim, format!("  {:>4}  ", id.line)).with_text(printable(rule))
-            });
-            let before = lines.len();
-            lines.extend(rules);
-            if lines.len() == before {
-                lines.push(StyledLine::new(Style::Dim, "  no rules"));
-            }
-        }
-        self.show_document("permissions", lines)
+        self.show_document("permissions", describe_overview(&overview))
     }
 }

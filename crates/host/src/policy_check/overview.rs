@@ -11,7 +11,7 @@ use crate::config::{Environment, LoadedPolicy, PolicyFile, load_policy};
 use crate::{ADMIN_POLICY, HostError};
 
 /// The effect of each mode, in words.
-pub const MODE_EFFECTS: [(Mode, &str); 4] = [
+pub(super) const MODE_EFFECTS: [(Mode, &str); 4] = [
     (Mode::Plan, "reads (level 0); everything else is denied"),
     (Mode::Ask, "reads; edits, checks and commands are asked about"),
     (
@@ -25,7 +25,7 @@ pub const MODE_EFFECTS: [(Mode, &str); 4] = [
 ];
 
 /// The rules that no mode and no rule file changes.
-pub const FIXED_RULES: [&str; 4] = [
+pub(super) const FIXED_RULES: [&str; 4] = [
     "what reaches outside (level 3) is asked about every time, unless a rule names it exactly",
     "so is a command that isn't confined, and one that destroys what undoing can't bring back",
     "tools of MCP servers are asked about, unless a rule allows them",
