@@ -9,7 +9,7 @@ use journeyman_agent::candidates::{CandidateEvent, CandidateOptions, compare_can
 use journeyman_agent::git::Git;
 use journeyman_agent::isolation::{
     CheckRunner, CommitOptions, Committer, Isolation, LandContext, LandOutcome, LandRequest,
-    UnverifiedPolicy, WorkCopy, commit_run, discard_copy, finish_copy, land_copy,
+    UnverifiedPolicy, WorkCopy, commit_run, discard_copy, finish_copy, land_copy, open_copy,
 };
 use journeyman_agent::{AgentError, ChecksSetting, RunSettings, start};
 use journeyman_model::ModelRequest;
@@ -522,7 +522,8 @@ async fn what_is_written_in_the_copy_after_the_checks_is_checked_before_it_lands
         let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
         let mut report = isolated(&mut bench, &context, &told, settings).await;
         assert_eq!(report.outcome, RunOutcome::Verified, "{}", report.summary);
-        let copy = context.isolation.open(&id()).unwrap();
+        // The session's own hold ends on this thread, which opening must not block.
+        let copy = open_copy(&context.isolation, &id()).await.unwrap();
         if let Some(late) = late {
             std::fs::write(copy.workspace().access_path().join("b.txt"), late).unwrap();
         }
