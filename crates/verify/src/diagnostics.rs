@@ -37,6 +37,7 @@ use documents::DocumentReader;
 use findings::Findings;
 pub use findings::{LocateFile, MAX_DIAGNOSTICS};
 use line_readers::{new_line_readers, read_line};
+use location::resolve_parents;
 pub use order::sort_by_cause;
 pub(crate) use source_quotes::quote_sources;
 
@@ -102,23 +103,11 @@ pub fn project_path(root: &Path, directory: Option<&RelPath>, printed: &str) -> 
     if printed.starts_with('/') || printed.contains("://") {
         return None;
     }
-    let Some(directory) = directory else { return resolve_parents(printed) };
-    resolve_parents(&format!("{}/{printed}", directory.as_str()?))
-}
-
-/// Resolves `..` components by the text alone, as tools in a sub-directory print them.
-fn resolve_parents(printed: &str) -> Option<RelPath> {
-    let mut kept: Vec<&str> = Vec::new();
-    for component in printed.split('/') {
-        match component {
-            ".." => {
-                kept.pop()?;
-            }
-            "" | "." => {}
-            name => kept.push(name),
-        }
-    }
-    RelPath::parse(kept.join("/")).ok()
+    let resolved = match directory {
+        Some(directory) => resolve_parents(&format!("{}/{printed}", directory.as_str()?))?,
+        None => resolve_parents(printed)?,
+    };
+    RelPath::parse(resolved).ok()
 }
 
 #[cfg(test)]

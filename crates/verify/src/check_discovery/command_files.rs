@@ -7,7 +7,7 @@ use journeyman_protocol::CheckKind;
 
 use super::project::ProjectDirectory;
 use crate::Check;
-use crate::makefile::{DEFAULT_TARGET, MAKEFILE_NAMES, parse_rules, parse_variables};
+use crate::makefile::{DEFAULT_TARGET, MAKEFILE_NAMES, MakeRule, parse_rules, parse_variables};
 
 /// Endings of C and C++ sources, whose build is a check where there are no tests.
 const COMPILED_ENDINGS: [&[u8]; 5] = [b".c", b".cc", b".cpp", b".cxx", b".C"];
@@ -102,8 +102,8 @@ fn checks_of_targets(place: &ProjectDirectory<'_>, runner: &TargetRunner, target
 /// Returns the rules of a Makefile with their prerequisites, and those of the Makefiles in other
 /// directories to which it passes on what it has no rule for.
 fn targets_of_makefile(place: &ProjectDirectory<'_>, makefile: &str) -> Targets {
-    let mut found = parse_makefile(makefile);
     let rules = parse_rules(makefile);
+    let mut found = targets_of_rules(&rules);
     let defaults = rules.iter().filter(|rule| rule.targets.iter().any(|target| target == DEFAULT_TARGET));
     let passes_on = |command: &&String| command.contains("$@") && command.to_lowercase().contains("make");
     let commands: Vec<&String> = defaults.flat_map(|rule| &rule.commands).filter(passes_on).collect();
@@ -111,19 +111,19 @@ fn targets_of_makefile(place: &ProjectDirectory<'_>, makefile: &str) -> Targets 
     for word in variables.iter().flat_map(|it| commands.iter().flat_map(|line| it.expand_words(line))) {
         let directory = word.trim_end_matches([';', '/']);
         let texts = MAKEFILE_NAMES.iter().find_map(|name| place.read(&format!("{directory}/{name}")));
-        for (target, needs) in texts.iter().flat_map(|text| parse_makefile(text)) {
+        for (target, needs) in texts.iter().flat_map(|text| targets_of_rules(&parse_rules(text))) {
             found.entry(target).or_insert(needs);
         }
     }
     found
 }
 
-/// Returns the rules of a Makefile with their prerequisites.
-fn parse_makefile(makefile: &str) -> Targets {
+/// Returns the targets of rules with their prerequisites.
+fn targets_of_rules(rules: &[MakeRule]) -> Targets {
     let mut found = Targets::new();
-    for rule in parse_rules(makefile) {
-        for target in rule.targets {
-            found.entry(target).or_default().extend(rule.needs.iter().cloned());
+    for rule in rules {
+        for target in &rule.targets {
+            found.entry(target.clone()).or_default().extend(rule.needs.iter().cloned());
         }
     }
     found
@@ -201,7 +201,7 @@ mod tests {
     fn rules_are_told_from_what_looks_like_them() {
         let makefile =
             "test := 1\ncheck: lint test # all\n.PHONY: test\nall test2:\n\ttest: no\nfoo=test:1\n";
-        let rules = parse_makefile(makefile);
+        let rules = targets_of_rules(&parse_rules(makefile));
         let cases = [
             ("check", Some("lint test")),
             ("test", None),
@@ -212,7 +212,7 @@ mod tests {
         for (target, expected) in cases {
             assert_eq!(needs(&rules, target).as_deref(), expected, "{target}");
         }
-        assert_eq!(needs(&parse_makefile("test::\n\tx\n"), "test").as_deref(), Some(""));
+        assert_eq!(needs(&targets_of_rules(&parse_rules("test::\n\tx\n")), "test").as_deref(), Some(""));
     }
 
     #[test]

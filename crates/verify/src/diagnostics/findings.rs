@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use journeyman_protocol::{Diagnostic, RelPath, Severity, TestCounts, clip_to_bytes};
 
 use super::compared_values::parse_compared_values;
-use super::location::Location;
+use super::location::{Location, resolve_parents};
 use super::order::sort_by_cause;
 use super::test_names::is_same_test;
 
@@ -75,7 +75,7 @@ impl<'a> Findings<'a> {
     pub(super) fn locate(&self, path: &str) -> Option<RelPath> {
         let entered = self.directories.last().filter(|_| !path.starts_with('/') && !path.contains("://"));
         let from_there = entered.and_then(|directory| {
-            let whole = join_textually(directory, path);
+            let whole = format!("/{}", resolve_parents(&format!("{directory}/{path}"))?);
             (self.locate)(&whole).or_else(|| {
                 let within = whole.match_indices('/').map(|(at, _)| whole.get(at + 1..).unwrap_or_default());
                 within.skip(1).take(MAX_COPY_COMPONENTS).find_map(self.locate)
@@ -279,20 +279,4 @@ fn truncate_texts(mut diagnostic: Diagnostic) -> Option<Diagnostic> {
     }
     (!diagnostic.message.is_empty() || diagnostic.code.is_some() || diagnostic.test.is_some())
         .then_some(diagnostic)
-}
-
-/// Joins a relative path to a directory, by the text alone.
-fn join_textually(directory: &str, path: &str) -> String {
-    let mut joined = directory.trim_end_matches('/').to_owned();
-    for component in path.split('/') {
-        match component {
-            "" | "." => {}
-            ".." => joined.truncate(joined.rfind('/').unwrap_or(0)),
-            name => {
-                joined.push('/');
-                joined.push_str(name);
-            }
-        }
-    }
-    joined
 }

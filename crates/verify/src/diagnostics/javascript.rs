@@ -78,8 +78,7 @@ impl LineReader for JavaScriptReader {
         let error = text.strip_prefix("error: ").unwrap_or(text);
         let error = error.strip_prefix("(in promise) ").unwrap_or(error);
         if is_error_line(error) {
-            let text = error;
-            return self.read_error_line(text, findings);
+            return self.read_error_line(error, findings);
         }
         if let Some(found) = parse_location(line)
             && found.rest.is_empty()

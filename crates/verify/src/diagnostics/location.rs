@@ -79,6 +79,21 @@ pub(super) fn is_code(word: &str) -> bool {
     (1..=6).contains(&letters) && (1..=6).contains(&digits) && letters + digits == word.len()
 }
 
+/// Resolves `..` components by the text alone, as tools in a sub-directory print them.
+pub(super) fn resolve_parents(printed: &str) -> Option<String> {
+    let mut kept: Vec<&str> = Vec::new();
+    for component in printed.split('/') {
+        match component {
+            ".." => {
+                kept.pop()?;
+            }
+            "" | "." => {}
+            name => kept.push(name),
+        }
+    }
+    Some(kept.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
