@@ -95,6 +95,7 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
         let new = new.unwrap_or(&replacement);
         let piece = indent_depth::align_following_lines(text, &span, hunk.search, new)?;
         let piece = piece.unwrap_or_else(|| new.to_owned());
+        let span = indent_depth::without_blanks_before(text, span, &piece);
         pieces.push((include_line_break(text, span, hunk), piece));
     }
     to_placed(text, pieces, Strategy::Exact, note)

@@ -10,6 +10,8 @@ const MAX_EXAMINED_LINES: usize = 2_000;
 /// Wider steps are alignment, not indentation.
 const MAX_STEP_SPACES: usize = 8;
 
+/// Fewer blocks of a file may be as deep as they are by chance.
+const MIN_SEEN_BLOCKS: usize = 3;
 /// More spaces after a tab are a drawing.
 const MAX_ALIGNMENT_SPACES: usize = 63;
 /// Maximum number of learnt indentations: no code nests deeper, and comparing each with each stays
@@ -61,6 +63,7 @@ impl IndentStyles {
         let code =
             || file.lines().take(MAX_EXAMINED_LINES).filter(|line| !line.trim_start().starts_with('*'));
         let file_lines = || code().map(|line| split_indent(line).0);
+        let blocks: Vec<&str> = code().filter(|line| !line.trim().is_empty()).collect();
         let tabs = file_lines().filter(|indent| indent.starts_with('\t')).count();
         let spaces = file_lines().filter(|indent| indent.starts_with(' ')).count();
         Self {
@@ -68,7 +71,7 @@ impl IndentStyles {
             given_levels,
             is_nested: given_levels.is_some_and(|(step, _)| goes_by_levels(&given, step)),
             opened_step: block_indent_step(&lines),
-            file_step: common_step(file_lines()),
+            file_step: usual_block_step(&blocks).or_else(|| common_step(file_lines())),
             file_tabs: tabs > spaces,
             aligned: file_lines()
                 .filter_map(spaces_after_tabs)
@@ -84,13 +87,13 @@ impl IndentStyles {
     }
 
     /// So many spaces between lines of the search and replacement texts in the file's levels, where
-    /// both are known and differ. A wider step may be the continuation of a line: it is a level
-    /// after a line that opens a block, and where lines go into one and out of it by levels.
+    /// both are known and differ. A step may be the continuation of a line: it is a level after a
+    /// line that opens a block, and where lines go into one and out of it by levels.
     fn file_width(&self, spaces: usize) -> Option<usize> {
         let ((step, levels), own) = (self.given_levels?, self.file_step?);
-        let is_level = own.is_multiple_of(step)
-            || (step.is_multiple_of(own)
-                && ((levels > 1 && self.is_nested) || self.opened_step == Some(step)));
+        let is_nested = self.is_nested && (levels > 1 || own.is_multiple_of(step));
+        let is_level = (own.is_multiple_of(step) || step.is_multiple_of(own))
+            && self.opened_step.map_or(is_nested, |opened| opened == step);
         (step != own && is_level && spaces.is_multiple_of(step)).then(|| spaces / step * own)
     }
 
@@ -413,15 +416,36 @@ fn goes_by_levels(indents: &[&str], step: usize) -> bool {
 
 /// The spaces by which the line after one that opens a block is deeper, if all such lines agree.
 fn block_indent_step(lines: &[&str]) -> Option<usize> {
+    let mut steps = block_steps(lines);
+    let first = steps.next()?;
+    steps.all(|step| step == first).then_some(first)
+}
+
+/// The spaces by which most lines after one that opens a block are deeper: a level of a file where
+/// many lines are aligned by other widths.
+fn usual_block_step(lines: &[&str]) -> Option<usize> {
+    let mut counts = [0_usize; MAX_STEP_SPACES + 1];
+    let mut all = 0;
+    let by_spaces = lines.windows(2).filter(|pair| pair.iter().all(|line| !line.starts_with('\t')));
+    for step in by_spaces.flat_map(block_steps) {
+        all += 1;
+        if let Some(count) = counts.get_mut(step) {
+            *count += 1;
+        }
+    }
+    let (step, count) = counts.iter().enumerate().skip(2).max_by_key(|(_, count)| **count)?;
+    (*count >= MIN_SEEN_BLOCKS && count * 10 >= all * 8).then_some(step)
+}
+
+/// The spaces by which each line after one that opens a block is deeper.
+fn block_steps(lines: &[&str]) -> impl Iterator<Item = usize> {
     let opens = |line: &str| line.trim_end().ends_with(['{', ':']);
-    let mut steps = lines.windows(2).filter_map(|pair| match pair {
+    lines.windows(2).filter_map(move |pair| match pair {
         [line, next] if opens(line) => {
             split_indent(next).0.len().checked_sub(split_indent(line).0.len()).filter(|step| *step > 0)
         }
         _ => None,
-    });
-    let first = steps.next()?;
-    steps.all(|step| step == first).then_some(first)
+    })
 }
 
 /// The width of a level among indentations by spaces: what all of them are multiples of.

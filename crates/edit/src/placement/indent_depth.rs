@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::lines::{line_at, split_indent};
 use crate::outcome::Refusal;
+use crate::placement::indent::IndentStyles;
 use crate::placement::tokens::is_similar;
 
 /// Ends of lines after which the next line is indented deeper.
@@ -45,6 +46,10 @@ pub(super) fn align_following_lines(
     let relative =
         !given.is_empty() || shallowest.is_empty() || (goes_on && split_indent(next).0.len() <= own.len());
     let at_margin = given.is_empty() && shallowest.is_empty() && !outer.is_empty();
+    if at_margin && closes_block_at_margin(replacement) {
+        let styles = IndentStyles::learn_styles(std::iter::empty(), text);
+        return if outer == styles.indent_unit() { Ok(None) } else { Err(refuse_unclear_depth(text, span)) };
+    }
     // The line itself, further down at the margin, has lost as much as the first.
     let comes_back = || further.iter().any(|line| is_similar(line, search.trim()));
     if at_margin && has_paragraph_at_margin(replacement) && !comes_back() {
@@ -91,6 +96,30 @@ pub(super) fn without_doubled_indent<'r>(
         && split_indent(new_first).0 == outer
         && shallowest(new_further).is_none_or(|indent| indent == outer);
     is_so.then(|| replacement.get(outer.len()..)).flatten()
+}
+
+/// Extends the place over the blanks before it on its line, where the new text begins with a blank
+/// line: they would be the blanks of that.
+pub(super) fn without_blanks_before(text: &str, span: Range<usize>, new: &str) -> Range<usize> {
+    let before = text.get(..span.start).unwrap_or_default();
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let is_indent = before.get(line_start..).is_some_and(|blanks| blanks.trim().is_empty());
+    if is_indent && new.starts_with(['\n', '\r']) { line_start..span.end } else { span }
+}
+
+/// Returns true if a further line at the margin begins by closing a block that began before the
+/// text: it is one level less deep than the first, which therefore has lost its indentation alone.
+fn closes_block_at_margin(replacement: &str) -> bool {
+    let mut depth = 0_i32;
+    for (nth, line) in replacement.lines().skip_while(|line| line.trim().is_empty()).enumerate() {
+        if nth > 0 && depth == 0 && line.starts_with(['}', ')', ']']) {
+            return true;
+        }
+        for sign in line.chars() {
+            depth += i32::from(matches!(sign, '{' | '(' | '[')) - i32::from(matches!(sign, '}' | ')' | ']'));
+        }
+    }
+    false
 }
 
 /// Returns true if the first further line at the margin comes after a blank one: only the first

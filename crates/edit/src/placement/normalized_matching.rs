@@ -26,7 +26,7 @@ pub(super) fn locate_normalized<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) ->
     let edges = edges.map(|(search, replace)| Hunk { search, replace, ..*hunk });
     let bare = edges.unwrap_or(*hunk);
     let readings = [LineReading::TrailingWhitespace, LineReading::Indentation, LineReading::InnerWhitespace];
-    found(Strategy::LineEndings, locate_in_mapped_text(haystack, hunk, false), hunk)
+    let loose = found(Strategy::LineEndings, locate_in_mapped_text(haystack, hunk, false), hunk)
         .or_else(|| by_lines(&even, LineReading::TrailingWhitespace, Strategy::TrailingWhitespace))
         .or_else(|| found(Strategy::Typography, locate_in_mapped_text(haystack, hunk, true), hunk))
         .or_else(|| by_lines(&even, LineReading::Indentation, Strategy::Indentation))
@@ -38,7 +38,33 @@ pub(super) fn locate_normalized<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) ->
         .or_else(|| {
             let lines = LineWindows::nonblank_lines(haystack, &bare)?;
             readings.into_iter().find_map(|reading| by_lines(&lines, reading, Strategy::BlankLines))
-        })
+        })?;
+    Some(add_places_as_deep(haystack, &bare, loose))
+}
+
+/// Adds the places that are indented as the search text is and have blank lines elsewhere, where
+/// the others are indented otherwise: either may be meant.
+fn add_places_as_deep<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>, mut found: Matches<'a>) -> Matches<'a> {
+    let overlooks_indentation = matches!(
+        found.strategy,
+        Strategy::Indentation | Strategy::InnerWhitespace | Strategy::BlankEdges | Strategy::BlankLines
+    );
+    if !overlooks_indentation || hunk.all {
+        return found;
+    }
+    let as_deep = LineWindows::nonblank_lines(haystack, hunk)
+        .map(|lines| lines.matching_places(LineReading::TrailingWhitespace))
+        .unwrap_or_default();
+    let is_known = |place: &Match| {
+        found
+            .places
+            .iter()
+            .any(|known| known.span.start < place.span.end && place.span.start < known.span.end)
+    };
+    let more: Vec<Match> = as_deep.into_iter().filter(|place| !is_known(place)).collect();
+    found.places.extend(more);
+    found.places.sort_by_key(|place| place.span.start);
+    found
 }
 
 /// Looks for the search text anywhere, also within lines, with line endings (and typography)

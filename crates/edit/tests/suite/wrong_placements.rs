@@ -231,6 +231,68 @@ fn a_block_at_the_margin_after_a_line_without_its_indentation_is_refused() {
 }
 
 #[test]
+fn a_line_that_closes_the_block_shows_that_the_first_alone_lost_its_indentation() {
+    let file = "fn a() {\n    check(one)\n}\n";
+    assert_eq!(
+        written(file, "check(one)", "check(two)\n}\n\nfn b() {\n    check(one)"),
+        "fn a() {\n    check(two)\n}\n\nfn b() {\n    check(one)\n}\n"
+    );
+    // Within two blocks the line that closes one isn't at the margin.
+    let nested = "fn a() {\n    if x {\n        check(one)\n    }\n}\n";
+    let refusal = refused(nested, "check(one)", "check(two)\n}\ncheck(three)");
+    assert!(matches!(refusal, Refusal::GuardedMismatch { line: 3, .. }), "{refusal}");
+    // A block of its own is closed where it began.
+    assert_eq!(
+        written(file, "check(one)", "if x {\n    check(one)\n}\ncheck(two)"),
+        "fn a() {\n    if x {\n        check(one)\n    }\n    check(two)\n}\n"
+    );
+}
+
+#[test]
+fn a_blank_first_line_takes_no_indentation_of_the_line_that_was_found() {
+    let file = "fn a() {\n        check(one);\n}\n";
+    assert_eq!(
+        written(file, "    check(one);", "\n    check(\n        two,\n    );"),
+        "fn a() {\n\n        check(\n            two,\n        );\n}\n"
+    );
+}
+
+#[test]
+fn a_level_of_the_file_is_that_of_its_blocks_whatever_is_aligned_in_it() {
+    let aligned = (0..6).map(|nth| format!("    call(one,\n      {nth})\n")).collect::<String>();
+    let blocks = (0..3).map(|nth| format!("def f{nth}():\n    with x:\n        check({nth})\n"));
+    let file = format!("{}def g():\n{aligned}", blocks.collect::<String>());
+    let replacement = "            check(0)\n\n    class A:\n        def b(self):\n            pass";
+    assert_eq!(
+        written(&file, "            check(0)", replacement),
+        file.replace("        check(0)\n", "        check(0)\n\nclass A:\n    def b(self):\n        pass\n")
+    );
+}
+
+#[test]
+fn continued_lines_of_the_new_text_say_nothing_of_its_levels() {
+    let file = "def a():\n    if x:\n        y()\n\n\ndef b():\n    z()\n";
+    let added = "    def c(one,\n          two):\n        for x in two:\n            y()\n\n\n    def b():";
+    let expected = "def c(one,\n      two):\n    for x in two:\n        y()\n\n\ndef b():\n";
+    assert_eq!(written(file, "    def b():", added), file.replace("def b():\n", expected));
+    assert_eq!(
+        written(file, "def a():\n\tif x:\n\t\ty()", "def a():\n\tif x:\n\t\ty(1,\n\t\t  2)"),
+        file.replace("y()", "y(1,\n          2)")
+    );
+}
+
+#[test]
+fn a_place_as_deep_as_the_search_text_with_a_blank_line_more_is_as_good_as_one_of_another_depth() {
+    let file = "{\n        let q = ask(f);\n        q.run();\n        select(q);\n}\n\n    let q = ask(f);\n    q.run();\n\n    select(q);\n";
+    let refusal = refused(
+        file,
+        "\n    let q = ask(f);\n    q.run();\n    select(q);",
+        "\n    ask(f).run();\n    select(q);",
+    );
+    assert!(matches!(refusal, Refusal::Ambiguous { .. }), "{refusal}");
+}
+
+#[test]
 fn all_lines_shifted_alike_are_shifted_back_whatever_else_is_among_their_blanks() {
     // The last line has a tab of its own behind spaces.
     let file = "a;\n    b,\n    \tc\n";
