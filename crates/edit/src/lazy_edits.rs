@@ -35,6 +35,7 @@ use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::{Tree, parse};
+use journeyman_text_diff::{DiffOp, diff};
 
 use self::aligned_changes::MIN_TELLING_BYTES;
 use self::refusal::refuse_rewrite;
@@ -92,6 +93,11 @@ pub(crate) fn merge_rewrite(
     if doubles_shown_lines(text, content, &result) {
         return Err(refuse_rewrite(
             "lines that it shows once would be in the file twice. Repeat the lines before and after each change as they are in the file",
+        ));
+    }
+    if !rewrite.says_removal && loses_run_of_lines(text, &result) {
+        return Err(refuse_rewrite(
+            "lines would go with nothing in their place, and nothing says that they do. Put `... existing code ...` in a comment where lines stay, and `... removed code ...` where they go",
         ));
     }
     if !rewrite.says_removal && aligned_merge::loses_lines_at_remark(text, content, &result) {
@@ -172,6 +178,16 @@ fn loses_more_than_it_brings(text: &str, result: &str) -> bool {
     };
     let (gone, come) = (missing(&old, &new), missing(&new, &old));
     gone > MAX_GONE_UNSAID && gone > come
+}
+
+/// Returns true if a result lacks several lines of the file that follow one another, and has none
+/// in their place: they were left out.
+fn loses_run_of_lines(text: &str, result: &str) -> bool {
+    let filled = |text: &'_ str| -> Vec<String> {
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    };
+    let is_loss = |op: &DiffOp| matches!(op, DiffOp::Delete { old_len, .. } if *old_len > MAX_GONE_UNSAID);
+    diff(&filled(text), &filled(result)).iter().any(is_loss)
 }
 
 /// Returns true if a result defines something more often than the file, which has it.

@@ -180,7 +180,10 @@ impl ChangeReader<'_, '_> {
     fn take_change(&mut self, step: Step, token: Option<Token>, column: usize) {
         let aligner = self.aligner;
         let is_keyed = aligner.is_keyed_version(step, token, column);
-        if !self.is_open {
+        // What is above the first line that is shown is no old version of it.
+        let begins_below = step == Step::Version
+            && self.changes.last().is_some_and(|change| change.is_first && change.new.is_empty());
+        if !self.is_open || begins_below {
             self.changes.push(LineChange {
                 old: column..column,
                 new: Vec::new(),

@@ -297,7 +297,8 @@ impl Aligner<'_> {
             return None;
         }
         // A reply that begins within the file leaves out what is above.
-        if change.is_first && come == 0 && gone.len() > MAX_UNSHOWN_BESIDE_PLACEHOLDERS {
+        let is_left_out = !self.says_removal || gone.len() > MAX_UNSHOWN_BESIDE_PLACEHOLDERS;
+        if change.is_first && come == 0 && is_left_out {
             return if self.shows_again(&gone) { None } else { Some(None) };
         }
         if change.is_first && come == 0 && gone.iter().all(|at| is_head_line(self.old.line(*at))) {

@@ -306,7 +306,10 @@ fn tokens_of(new: &TextLines<'_>, remarks: &[Option<Placeholder>], is_lenient: b
                     true => Token::Head,
                     false => {
                         let own = depth(line);
-                        Token::Keep { own, least: least_depth(own, above, below, is_lenient) }
+                        // At an edge it stands for all that is there, however deep it is itself.
+                        let is_at_edge = above.is_none() || below.is_none();
+                        let least = least_depth(own, above, below, is_lenient);
+                        Token::Keep { own, least: if is_at_edge { 0 } else { least } }
                     }
                 };
                 tokens.extend([Token::End, keep, Token::End]);

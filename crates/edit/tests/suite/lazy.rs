@@ -501,3 +501,27 @@ fn a_decorator_comes_to_what_has_none() {
     let without = "def area(n):\n    if n < 2:\n        return 0\n    # ... existing code ...\n";
     assert_eq!(merged("area.py", &decorated, without), decorated.replace("n < 1", "n < 2"), "it stays");
 }
+
+#[test]
+fn a_remark_at_the_end_stands_for_all_below_however_deep_it_is() {
+    let file = "use a;\n\nfn one() {\n    if x {\n        first();\n        second();\n    }\n}\n\nfn two() {\n    third();\n}\n";
+    let content = "fn one() {\n    if x {\n        first(1);\n        // ... existing code ...\n";
+    assert_eq!(merged("a.rs", file, content), file.replace("first()", "first(1)"));
+    let content = "        // ... existing code ...\n        first();\n        second(2);\n    }\n}\n\nfn two() {\n    // ...\n";
+    assert_eq!(merged("a.rs", file, content), file.replace("second()", "second(2)"));
+}
+
+#[test]
+fn a_line_above_the_first_that_is_shown_stays() {
+    let file = "import { a } from 'a';\n\nexport const limit = 1;\nexport const other = 2;\n";
+    let content = "export const limit = 10;\n// ... existing code ...\n";
+    assert_eq!(merged("a.ts", file, content), file.replace("limit = 1;", "limit = 10;"));
+}
+
+#[test]
+fn lines_of_a_definition_do_not_go_unsaid_with_nothing_in_their_place() {
+    let lines = (0..8).map(|nth| format!("    step_{nth}();\n")).collect::<String>();
+    let file = format!("fn zero() {{}}\n\nfn one() {{\n    begin();\n{lines}    finish();\n}}\n");
+    let content = "// ... existing code ...\n\nfn one() {\n    begin(1);\n    finish();\n}\n";
+    refused("a.rs", &file, content);
+}
