@@ -43,14 +43,18 @@ pub fn compare_failures(
     })
 }
 
-/// Returns the identities of a check's failures; `None` if not all of them are listed. The name of
-/// a test is one; any other error is known by its file and text, because lines move. A failure
-/// without any diagnostic is known by its output.
+/// Returns the identities of a check's failures; `None` if not all of them are listed, also where
+/// the runner counts more failed tests than its output was read for. The name of a test is one; any
+/// other error is known by its file and text, because lines move. A failure without any diagnostic
+/// is known by its output.
 fn failures(evidence: &Evidence) -> Option<BTreeSet<String>> {
-    if evidence.diagnostics.len() >= MAX_DIAGNOSTICS {
+    let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
+    let listed = evidence.diagnostics.iter().filter(is_error).count();
+    let told = u64::try_from(listed.saturating_add(evidence.flaky.len())).unwrap_or(u64::MAX);
+    let is_incomplete = listed > 0 && evidence.tests.is_some_and(|tests| tests.failed > told);
+    if is_incomplete || evidence.diagnostics.len() >= MAX_DIAGNOSTICS {
         return None;
     }
-    let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
     let mut names: BTreeSet<String> =
         evidence.diagnostics.iter().filter(is_error).map(failure_identity).collect();
     if names.is_empty() && evidence.outcome.has_failed() {
@@ -97,7 +101,7 @@ fn is_inline_test(test: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::CheckKind;
+    use journeyman_protocol::{CheckKind, TestCounts};
 
     use super::*;
 
@@ -186,6 +190,24 @@ mod tests {
         let other =
             compare_failures(&printed("worse in 12 ms"), &printed("bad in 7 ms"), &|_| false).unwrap();
         assert_eq!((other.new.len(), other.old.len()), (1, 0));
+    }
+
+    #[test]
+    fn a_list_with_fewer_failures_than_the_runner_counts_tells_nothing() {
+        let counted = |failed_tests: u64, flaky: &[&str]| Evidence {
+            tests: Some(TestCounts { passed: 3, failed: failed_tests, skipped: 0 }),
+            flaky: names(flaky),
+            ..failed(vec![test("a")])
+        };
+        let before = failed(vec![test("a")]);
+        // The second failure may be new, and has no name.
+        assert_eq!(compare_failures(&counted(2, &[]), &before, &|_| false), None);
+        assert_eq!(compare_failures(&before, &counted(2, &[]), &|_| false), None);
+        let complete = [counted(1, &[]), counted(2, &["b"])];
+        for now in complete {
+            let found = compare_failures(&now, &before, &|_| false).unwrap();
+            assert_eq!((found.old, found.new), (names(&["a"]), names(&[])));
+        }
     }
 
     #[test]
