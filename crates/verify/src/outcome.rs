@@ -317,6 +317,14 @@ mod tests {
             ),
             ("gradle test", "> Task :compileTestJava NO-SOURCE\n> Task :test NO-SOURCE\n", zero),
             ("mix test", "There are no tests to run\n", zero),
+            ("python3 -m unittest", "Ran 2 tests in 0.0s\n\nOK (expected failures=1)\n", "passed"),
+            ("npm test", "  Total:     2\n  Passed:    2\n  Skipped:   0\n  Duration:  4.21ms\n", "passed"),
+            (
+                "make test",
+                "test result: FAILED. 0 passed; 1 failed\n     Summary [   0.02s] 1 test run: 1 passed (1 flaky), 0 skipped\n",
+                "passed",
+            ),
+            ("npx jasmine", "0 specs, 0 failures\n", zero),
         ] {
             assert_eq!(word(command, &Outcome::Exited(0), output), expected, "{command}: {output}");
         }
