@@ -15,6 +15,7 @@ mod generic;
 mod go;
 mod go_json;
 mod javascript;
+mod javascript_titles;
 mod json_values;
 mod junit;
 mod jvm;
@@ -26,6 +27,7 @@ mod order;
 mod python;
 mod rust;
 mod source_quotes;
+mod tap;
 mod test_json;
 mod test_names;
 

@@ -182,6 +182,11 @@ impl<'a> Findings<'a> {
         }
     }
 
+    /// Removes the findings about a test that passed after all.
+    pub(super) fn forget_test(&mut self, test: &str) {
+        self.found.retain(|one| one.test.as_deref() != Some(test));
+    }
+
     /// Returns true if a finding is about this test.
     pub(super) fn has_test(&self, test: &str) -> bool {
         self.tests.contains(test)

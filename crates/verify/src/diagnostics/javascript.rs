@@ -1,15 +1,14 @@
 //! JavaScript and TypeScript: tsc, eslint, jest, vitest, mocha, node's own test runner.
 
-use journeyman_protocol::{Diagnostic, RelPath, Severity, clip_to_bytes};
+use journeyman_protocol::{Diagnostic, RelPath, Severity};
 
 use super::findings::Findings;
+use super::javascript_titles::{MAX_TITLE_BYTES, PendingFailure, TitleLine, TitleReader};
 use super::line_reader::LineReader;
 use super::location::{Location, parse_location, parse_number, parse_parenthesised_location, parse_severity};
 
 /// Maximum lines of a matcher's message, which has two to four before its code frame.
 const MAX_MESSAGE_LINES: usize = 4;
-/// Maximum bytes of a test's title.
-const MAX_TITLE_BYTES: usize = 300;
 
 /// Reads what the usual tools of the JavaScript world print.
 #[derive(Default)]
@@ -19,42 +18,14 @@ pub(super) struct JavaScriptReader {
     /// `path:line` alone on a line, as node prints above a syntax error.
     before: Option<(String, u32)>,
     failure: Option<PendingFailure>,
-    tap: Option<TapFailure>,
-}
-
-/// A failed test or an uncaught error, waiting for the first frame in the project.
-struct PendingFailure {
-    test: Option<String>,
-    lines: Vec<String>,
-    full: bool,
-}
-
-/// A `not ok` line and what its YAML block says.
-struct TapFailure {
-    test: String,
-    place: Option<(String, u32, Option<u32>)>,
-    message: Vec<String>,
-    in_message: bool,
-    only_through_subtests: bool,
+    titles: TitleReader,
+    /// Tests that node marks in its list; it says more about them below, if it says anything.
+    marked: Vec<String>,
 }
 
 impl LineReader for JavaScriptReader {
     fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
-        if self.tap.is_some() {
-            return self.read_tap_line(line.trim(), findings);
-        }
         let text = line.trim_start();
-        if let Some(name) = text.strip_prefix("not ok ").and_then(|rest| rest.split_once(" - ")) {
-            let test = name.1.to_owned();
-            self.tap = Some(TapFailure {
-                test,
-                place: None,
-                message: Vec::new(),
-                in_message: false,
-                only_through_subtests: false,
-            });
-            return true;
-        }
         if read_typescript_error(line, findings) || self.read_eslint_line(line, findings) {
             return true;
         }
@@ -65,11 +36,18 @@ impl LineReader for JavaScriptReader {
             findings.add_error(Some(title), "the test fails");
             return true;
         }
-        if let Some(title) = parse_failed_test_title(line) {
-            self.flush_failure(findings);
-            self.failure =
-                Some(PendingFailure { test: Some(title.to_owned()), lines: Vec::new(), full: false });
-            return true;
+        match self.titles.read_line(line, findings) {
+            TitleLine::Failure(failure) => {
+                self.flush_failure(findings);
+                self.failure = Some(failure);
+                return true;
+            }
+            TitleLine::Part => {
+                self.flush_failure(findings);
+                return true;
+            }
+            TitleLine::Other(None) => {}
+            TitleLine::Other(before) => self.failure = before,
         }
         if let Some(frame) = parse_frame(text) {
             return self.read_frame(frame, findings);
@@ -93,8 +71,15 @@ impl LineReader for JavaScriptReader {
     }
 
     fn finish(&mut self, findings: &mut Findings<'_>) {
-        self.flush_tap(findings);
         self.flush_failure(findings);
+        if self.titles.in_details {
+            return;
+        }
+        for test in std::mem::take(&mut self.marked) {
+            if !findings.has_test(&test) {
+                findings.add_error(Some(&test), "the test fails");
+            }
+        }
     }
 }
 
@@ -151,7 +136,8 @@ impl JavaScriptReader {
             Some(failure) if failure.test.is_some() => self.read_message_line(text),
             _ => {
                 self.flush_failure(findings);
-                self.failure = Some(PendingFailure { test: None, lines: vec![text.to_owned()], full: false });
+                let lines = vec![text.to_owned()];
+                self.failure = Some(PendingFailure { lines, ..PendingFailure::default() });
             }
         }
         true
@@ -161,10 +147,10 @@ impl JavaScriptReader {
         let Some(failure) = &mut self.failure else { return };
         let code_frame = text.starts_with(['>', '|'])
             || parse_number(text).is_some_and(|(_, rest)| rest.trim_start().starts_with('|'));
-        // Hspec's blocks look like Mocha's.
-        let is_hspec_end = text.starts_with("To rerun use: ");
-        failure.full |= code_frame || is_hspec_end || failure.lines.len() >= MAX_MESSAGE_LINES;
-        if !failure.full && !text.is_empty() {
+        // Hspec's blocks look like Mocha's, and node goes on with its list.
+        let is_end = ["To rerun use: ", "ℹ ", "▶ ", "✔ ", "﹣ "].iter().any(|mark| text.starts_with(mark));
+        failure.is_full |= code_frame || is_end || failure.lines.len() >= MAX_MESSAGE_LINES;
+        if !failure.is_full && !text.is_empty() {
             failure.lines.push(text.to_owned());
         }
     }
@@ -173,13 +159,13 @@ impl JavaScriptReader {
     fn read_frame(&mut self, found: Location<'_>, findings: &mut Findings<'_>) -> bool {
         let ours = !found.path.contains("node_modules/") && findings.locate(found.path).is_some();
         match self.failure.take() {
-            Some(failure) if ours && !failure.lines.is_empty() => {
+            Some(failure) if ours && !failure.lines.is_empty() && !failure.is_ignored => {
                 findings.add_error_at(found, failure.test.as_deref(), &failure.lines.join("; "));
             }
             other => {
                 self.failure = other;
                 if let Some(failure) = &mut self.failure {
-                    failure.full = true;
+                    failure.is_full = true;
                 }
             }
         }
@@ -187,61 +173,26 @@ impl JavaScriptReader {
     }
 
     fn flush_failure(&mut self, findings: &mut Findings<'_>) {
-        let Some(failure) = self.failure.take() else { return };
+        let Some(failure) = self.failure.take().filter(|failure| !failure.is_ignored) else { return };
         let told = failure.test.as_deref().is_some_and(|test| findings.has_test(test));
         // RSpec's headings look like Mocha's.
         let is_rspec =
             failure.lines.iter().any(|line| line.starts_with("# ") || line.starts_with("Failure/Error:"));
-        if told || is_rspec {
+        // A suite of node's fails through its tests.
+        let is_parent =
+            failure.lines.first().is_some_and(|line| line.contains("subtest") && line.ends_with(" failed'"));
+        if told || is_rspec || is_parent {
             return;
         }
-        if failure.lines.is_empty() {
-            if failure.test.is_some() {
-                findings.add_error(failure.test.as_deref(), "the test fails");
-            }
-        } else {
-            findings.add_error(failure.test.as_deref(), &failure.lines.join("; "));
-        }
-    }
-
-    fn read_tap_line(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
-        let ends =
-            text == "..." || text.starts_with("ok ") || text.starts_with("not ok ") || text.starts_with('#');
-        if ends {
-            self.flush_tap(findings);
-            // The line that ended an unfinished block begins something of its own.
-            return text == "..." || !text.starts_with("not ok ") || self.read_line(text, findings);
-        }
-        let Some(tap) = &mut self.tap else { return false };
-        if let Some(at) = text.strip_prefix("location: ") {
-            let at = at.trim_matches('\'');
-            tap.place = parse_location(at).map(|found| (found.path.to_owned(), found.line, found.column));
-        } else if let Some(failure) = text.strip_prefix("failureType: ") {
-            tap.only_through_subtests = failure.contains("subtestsFailed");
-        } else if let Some(error) = text.strip_prefix("error: ") {
-            tap.in_message = error.starts_with('|');
-            if !tap.in_message {
-                tap.message.push(error.trim_matches('\'').to_owned());
-            }
-        } else if ["code:", "name:", "stack:", "expected:", "actual:"].iter().any(|key| text.starts_with(key))
-        {
-            tap.in_message = false;
-        } else if tap.in_message && !text.is_empty() && tap.message.len() < MAX_MESSAGE_LINES {
-            tap.message.push(text.to_owned());
-        }
-        true
-    }
-
-    fn flush_tap(&mut self, findings: &mut Findings<'_>) {
-        let Some(tap) = self.tap.take().filter(|tap| !tap.only_through_subtests) else { return };
-        let message =
-            if tap.message.is_empty() { "the test fails".to_owned() } else { tap.message.join("; ") };
-        match &tap.place {
-            Some((path, line, column)) => {
-                let place = Location { path, line: *line, column: *column, rest: "" };
-                findings.add_error_at(place, Some(&tap.test), &message);
-            }
-            None => findings.add_error(Some(&tap.test), &message),
+        if failure.lines.is_empty() && failure.is_marked {
+            self.marked.extend(failure.test);
+        } else if !failure.lines.is_empty() || failure.test.is_some() || failure.file.is_some() {
+            let message = match failure.lines.is_empty() {
+                true => "the test fails".to_owned(),
+                false => failure.lines.join("; "),
+            };
+            let error = Diagnostic::new(Severity::Error, message);
+            findings.push(Diagnostic { test: failure.test, path: failure.file, ..error });
         }
     }
 }
@@ -271,45 +222,17 @@ fn read_typescript_error(line: &str, findings: &mut Findings<'_>) -> bool {
         .is_some()
 }
 
-/// Returns the title of a failed test: jest's `●`, vitest's `FAIL a > b`, mocha's `1) a`, node's
-/// `✖`, Deno's `a => ./a_test.ts:4:6`.
-fn parse_failed_test_title(line: &str) -> Option<&str> {
-    let text = line.trim_start();
-    let indented = text.len() < line.len();
-    let found = text
-        .strip_prefix("● ")
-        .or_else(|| text.strip_prefix("✖ ").filter(|rest| !is_summary_line(rest)).map(strip_duration))
-        .or_else(|| text.strip_prefix("FAIL  ").filter(|rest| rest.contains(" > ")))
-        .or_else(|| {
-            let (title, place) = text.split_once(" => ").filter(|_| !indented)?;
-            let place = parse_location(place.strip_prefix("./")?)?;
-            (place.column.is_some() && place.rest.is_empty()).then_some(title)
-        })
-        .or_else(|| {
-            let (_, rest) = parse_number(text).filter(|_| indented)?;
-            rest.strip_prefix(") ")
-        })?;
-    (!found.is_empty()).then(|| clip_to_bytes(found, MAX_TITLE_BYTES))
-}
-
-/// Returns true for summary lines that eslint and node's reporter mark like failures.
-fn is_summary_line(rest: &str) -> bool {
-    rest.ends_with("failing tests:") || (rest.contains(" problem") && parse_number(rest).is_some())
-}
-
-/// Returns a title without the `(0.3ms)` after it.
-fn strip_duration(title: &str) -> &str {
-    title.rsplit_once(" (").filter(|(_, time)| time.ends_with("ms)")).map_or(title, |(title, _)| title)
-}
-
-/// Reads `at f (/p/a.js:5:17)`, `at /p/a.js:5:17` and `❯ a.test.ts:5:17`.
+/// Reads `at f (/p/a.js:5:17)`, `at /p/a.js:5:17`, `❯ a.test.ts:5:17`, and `at tests/A.php:4` of Pest.
 fn parse_frame(text: &str) -> Option<Location<'_>> {
     let rest = text.strip_prefix("at ").or_else(|| text.strip_prefix("❯ "))?;
     let inner = match rest.rsplit_once('(') {
         Some((_, inner)) => inner,
         None => rest.rsplit(' ').next()?,
     };
-    parse_location(inner).filter(|found| found.column.is_some())
+    let is_frame = |found: &Location<'_>| {
+        found.column.is_some() || found.path.ends_with(".php") && found.rest.is_empty()
+    };
+    parse_location(inner).filter(is_frame)
 }
 
 /// Returns true for `SomethingError: …`, possibly with a code in brackets.

@@ -250,7 +250,7 @@ AssertionError: expected -1 to be 3 // Object.is equality
 ";
     assert_eq!(
         read(mocha),
-        ["test/a.js:5:14 error sums | adds:; AssertionError [ERR_ASSERTION]: -1 == 3; + expected - actual"]
+        ["test/a.js:5:14 error sums > adds | AssertionError [ERR_ASSERTION]: -1 == 3; + expected - actual"]
     );
 }
 
