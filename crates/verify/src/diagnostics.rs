@@ -23,6 +23,7 @@ mod line_reader;
 mod line_readers;
 mod lint_json;
 mod location;
+mod marked_tests;
 mod order;
 mod python;
 mod rust;

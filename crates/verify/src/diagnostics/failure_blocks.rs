@@ -1,5 +1,6 @@
-//! Reads test runners that print one block per failure: RSpec, minitest, PHPUnit, ExUnit, `dotnet
-//! test`, GoogleTest, Catch2, Perl's Test::More, clojure.test, Julia's Test, busted, Dart.
+//! Reads test runners that print one block per failure: RSpec, minitest, Test::Unit, PHPUnit,
+//! ExUnit, `dotnet test`, GoogleTest, Catch2, Perl's Test::More, clojure.test, Julia's Test, busted,
+//! Dart.
 
 use journeyman_protocol::Diagnostic;
 
@@ -19,6 +20,10 @@ pub(super) struct FailureBlockReader {
     block: Option<FailureBlock>,
     /// The title of the newest test of Catch2, and true while it is expected.
     title: (String, bool),
+    /// True below a rule of `=`, by which Test::Unit begins each block.
+    is_below_rule: bool,
+    /// True within a list of tests that don't fail: PHPUnit's risky ones, RSpec's pending ones.
+    in_passed_list: bool,
 }
 
 struct FailureBlock {
@@ -55,13 +60,28 @@ enum BlockTestRunner {
     Dart,
     /// `t.cpp:6: FAILED:` below the title of the test, which stands between rules.
     Catch2,
+    /// `Failure: test_adds(CalcTest)` of Ruby's Test::Unit, below a rule.
+    TestUnit,
 }
 
 impl LineReader for FailureBlockReader {
     fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         self.read_title(line);
-        if let Some((runner, test)) = parse_heading(line) {
+        self.note_list(line);
+        let is_below_rule = std::mem::replace(&mut self.is_below_rule, line.starts_with("====="));
+        let heading =
+            parse_heading(line).filter(|(runner, _)| is_below_rule || *runner != BlockTestRunner::TestUnit);
+        if let Some((runner, test)) = heading {
+            // GoogleTest begins a test before the end of another one only where a program died.
+            let is_google = |block: &FailureBlock| block.runner == BlockTestRunner::GoogleTest;
+            let is_cut_off = runner == BlockTestRunner::GoogleTest;
+            self.block = self.block.take().filter(|it| !is_google(it) || is_cut_off || it.place.is_some());
             self.flush_block(findings);
+            let is_skipped = runner == BlockTestRunner::Minitest && line.ends_with(") Skipped:");
+            let is_listed = matches!(runner, BlockTestRunner::PhpUnit | BlockTestRunner::RSpec);
+            if is_skipped || is_listed && self.in_passed_list {
+                return is_skipped || runner == BlockTestRunner::PhpUnit;
+            }
             let (test, duration_ms) = match runner {
                 BlockTestRunner::Dotnet => split_duration(test),
                 _ => (test, None),
@@ -70,6 +90,10 @@ impl LineReader for FailureBlockReader {
                 FailureBlock { runner, test: test.to_owned(), lines: Vec::new(), place: None, duration_ms };
             match runner {
                 BlockTestRunner::Perl => block.set_location(&format!("at {test}."), findings),
+                BlockTestRunner::TestUnit => {
+                    block.lines.extend(line.split_once("): ").map(|(_, said)| said.to_owned()));
+                    false
+                }
                 BlockTestRunner::Julia => block.set_location(line.rsplit(' ').next().unwrap_or(""), findings),
                 BlockTestRunner::Catch2 => {
                     block.test = self.title.0.clone();
@@ -84,7 +108,11 @@ impl LineReader for FailureBlockReader {
         let Some(block) = &mut self.block else { return false };
         let text = line.trim();
         if block.is_end_line(text) {
-            self.flush_block(findings);
+            // A test of GoogleTest's may have printed something, and pass.
+            if block.runner != BlockTestRunner::GoogleTest || text.starts_with("[  FAILED  ]") {
+                self.flush_block(findings);
+            }
+            self.block = None;
             return false;
         }
         block.add_line(text, findings);
@@ -104,6 +132,18 @@ impl FailureBlockReader {
             self.title.1 = true;
         } else if std::mem::take(&mut self.title.1) && parse_location(line).is_none() {
             self.title.0 = line.to_owned();
+        }
+    }
+
+    /// Notes the headings of PHPUnit's and RSpec's lists.
+    fn note_list(&mut self, line: &str) {
+        if let Some(rest) = line.strip_prefix("There was ").or_else(|| line.strip_prefix("There were ")) {
+            let passed = ["risky", "skipped", "incomplete", "deprecat", "notice"];
+            self.in_passed_list = rest.ends_with(':') && passed.iter().any(|word| rest.contains(word));
+        } else if line.starts_with("Pending: (Failures listed here") {
+            self.in_passed_list = true;
+        } else if line == "Failures:" {
+            self.in_passed_list = false;
         }
     }
 
@@ -132,8 +172,9 @@ impl FailureBlock {
     /// Returns true if the block is a failure of its runner, and doesn't only look like one.
     fn is_failure(&self) -> bool {
         match self.runner {
-            BlockTestRunner::RSpec => self.lines.iter().any(|line| line.starts_with("Failure/Error:")),
-            BlockTestRunner::GoogleTest => self.place.is_some(),
+            BlockTestRunner::RSpec => self.lines.iter().any(|line| is_rspec_error(line)),
+            BlockTestRunner::GoogleTest => true,
+            BlockTestRunner::TestUnit => self.place.is_some(),
             BlockTestRunner::Minitest => !self.test.is_empty(),
             _ => !self.lines.is_empty() || self.place.is_some(),
         }
@@ -142,7 +183,10 @@ impl FailureBlock {
     fn is_end_line(&self, text: &str) -> bool {
         match self.runner {
             BlockTestRunner::GoogleTest => {
-                text.starts_with("[  FAILED  ]") || text.starts_with("[       OK ]")
+                // The last one stands where a part of the output was dropped.
+                ["[  FAILED  ]", "[       OK ]", "[  SKIPPED ]", "[… "]
+                    .iter()
+                    .any(|mark| text.starts_with(mark))
             }
             BlockTestRunner::RSpec => {
                 // The last two are of Hspec, whose blocks look the same.
@@ -150,6 +194,7 @@ impl FailureBlock {
                     .iter()
                     .any(|start| text.starts_with(start))
             }
+            BlockTestRunner::TestUnit => text.starts_with("====="),
             BlockTestRunner::Clojure | BlockTestRunner::Catch2 => text.is_empty(),
             BlockTestRunner::Busted => text.is_empty() || text == "stack traceback:",
             BlockTestRunner::Julia => text.is_empty() || text == "Stacktrace:" || text.starts_with("ERROR: "),
@@ -188,7 +233,8 @@ impl FailureBlock {
                 return;
             }
         }
-        if self.set_location(text, findings) || is_label_line(text) {
+        let is_source = self.runner == BlockTestRunner::TestUnit && is_quoted_source(text);
+        if is_source || self.set_location(text, findings) || is_label_line(text) {
             return;
         }
         let text = match self.runner {
@@ -242,10 +288,46 @@ fn is_label_line(text: &str) -> bool {
         || text.starts_with("package:")
 }
 
+/// Returns true for `Failure/Error: …` of RSpec, and `1.2) Failure/Error: …` of several failures.
+fn is_rspec_error(line: &str) -> bool {
+    let numbered =
+        line.split_once(") ").filter(|(number, _)| number.starts_with(|c: char| c.is_ascii_digit()));
+    numbered.map_or(line, |(_, rest)| rest).starts_with("Failure/Error:")
+}
+
+/// Returns true for `=> 3:   def test_adds` of the source that Test::Unit quotes.
+fn is_quoted_source(text: &str) -> bool {
+    let numbered = text.strip_prefix("=> ").unwrap_or(text);
+    parse_number(numbered).is_some_and(|(_, rest)| rest.starts_with(": ") || rest == ":")
+}
+
+/// Reads `Failure: test_adds(CalcTest)` and `Error: test_adds(CalcTest): RuntimeError: boom`.
+fn parse_test_unit_heading(line: &str) -> Option<&str> {
+    let failure = line.strip_prefix("Failure: ").filter(|rest| rest.ends_with(')'));
+    let error = || {
+        let rest = line.strip_prefix("Error: ")?;
+        rest.get(..rest.find("): ")? + 1)
+    };
+    failure.or_else(error).filter(|test| test.contains('('))
+}
+
+/// Returns a test of PHPUnit's without the values of its data set, which may be any.
+fn strip_data_values(test: &str) -> &str {
+    let marks = ["\" (", "\" with data ("].iter().filter_map(|mark| test.find(mark).map(|at| at + 1));
+    let numbered = test.find(" with data set #").and_then(|at| {
+        let rest = test.get(at + " with data set #".len()..)?;
+        rest.find(' ').map(|end| test.len() - rest.len() + end)
+    });
+    test.get(..marks.min().or(numbered).unwrap_or(test.len())).unwrap_or(test)
+}
+
 /// Reads the heading of a block: the runner, and the test.
 fn parse_heading(line: &str) -> Option<(BlockTestRunner, &str)> {
     if let Some(test) = line.strip_prefix("[ RUN      ] ") {
         return Some((BlockTestRunner::GoogleTest, test.trim()));
+    }
+    if let Some(test) = parse_test_unit_heading(line) {
+        return Some((BlockTestRunner::TestUnit, test));
     }
     if let Some(test) = line.strip_prefix("  Failed ").filter(|rest| rest.ends_with(']')) {
         return Some((BlockTestRunner::Dotnet, test));
@@ -276,7 +358,7 @@ fn parse_heading(line: &str) -> Option<(BlockTestRunner, &str)> {
     let indented = line.starts_with(' ');
     let (_, rest) = parse_number(line.trim_start())?;
     let title = rest.strip_prefix(") ")?.trim();
-    if matches!(title, "Failure:" | "Error:") {
+    if matches!(title, "Failure:" | "Error:" | "Skipped:") {
         return Some((BlockTestRunner::Minitest, ""));
     }
     if let Some(rest) = title.strip_prefix("test ")
@@ -290,7 +372,7 @@ fn parse_heading(line: &str) -> Option<(BlockTestRunner, &str)> {
     }
     // A data provider's name comes after the method.
     if !indented && title.split_once(" with data set ").is_some_and(|(name, _)| name.contains("::")) {
-        return Some((BlockTestRunner::PhpUnit, title));
+        return Some((BlockTestRunner::PhpUnit, strip_data_values(title)));
     }
     (indented && !title.is_empty()).then_some((BlockTestRunner::RSpec, title))
 }

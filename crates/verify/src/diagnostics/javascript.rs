@@ -177,7 +177,7 @@ impl JavaScriptReader {
         let told = failure.test.as_deref().is_some_and(|test| findings.has_test(test));
         // RSpec's headings look like Mocha's.
         let is_rspec =
-            failure.lines.iter().any(|line| line.starts_with("# ") || line.starts_with("Failure/Error:"));
+            failure.lines.iter().any(|line| line.starts_with("# ") || line.contains("Failure/Error:"));
         // A suite of node's fails through its tests.
         let is_parent =
             failure.lines.first().is_some_and(|line| line.contains("subtest") && line.ends_with(" failed'"));

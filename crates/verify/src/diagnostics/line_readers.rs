@@ -4,13 +4,15 @@ use journeyman_protocol::clip_to_bytes;
 
 use super::findings::Findings;
 use super::line_reader::LineReader;
-use super::{build_tools, compilers, failure_blocks, generic, go, javascript, jvm, python, rust, tap};
+use super::{
+    build_tools, compilers, failure_blocks, generic, go, javascript, jvm, marked_tests, python, rust, tap,
+};
 
 /// Maximum bytes of a line that is read: longer lines are minified code or data.
 const MAX_READ_LINE_BYTES: usize = 2_000;
 
 /// A reader of each format.
-pub(super) type LineReaders = [Box<dyn LineReader>; 10];
+pub(super) type LineReaders = [Box<dyn LineReader>; 11];
 
 /// Returns the readers of lines, in the order in which they get each line.
 pub(super) fn new_line_readers() -> LineReaders {
@@ -21,6 +23,7 @@ pub(super) fn new_line_readers() -> LineReaders {
         Box::new(go::GoReader::default()),
         Box::new(jvm::JvmReader::default()),
         Box::new(failure_blocks::FailureBlockReader::default()),
+        Box::new(marked_tests::MarkedTestReader::default()),
         Box::new(tap::TapReader::default()),
         Box::new(javascript::JavaScriptReader::default()),
         Box::new(build_tools::BuildToolReader::default()),
