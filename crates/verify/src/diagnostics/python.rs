@@ -11,6 +11,9 @@ const MAX_ERROR_LINES: usize = 4;
 /// Maximum lines of pytest's explanation in `E` lines, of which the first ones say what differs.
 const MAX_EXPLANATION_LINES: usize = 4;
 
+/// Maximum lines between unittest's heading and the traceback: a rule, a line of the test's
+/// documentation and a reason.
+const MAX_HEADING_LINES: usize = 4;
 /// Headings of errors around a test.
 const PYTEST_STAGES: [&str; 2] = ["ERROR at setup of ", "ERROR at teardown of "];
 
@@ -25,6 +28,10 @@ pub(super) struct PythonReader {
     more: usize,
     /// pytest's `E` lines, waiting for their place.
     explanation: Vec<String>,
+    /// True below a rule of `=`, where unittest names a failed test.
+    is_below_rule: bool,
+    /// The number of further lines that may stand between unittest's heading and the traceback.
+    heading_lines: usize,
 }
 
 impl LineReader for PythonReader {
@@ -45,7 +52,9 @@ impl LineReader for PythonReader {
             };
             return true;
         }
+        let is_below_rule = std::mem::replace(&mut self.is_below_rule, line.starts_with("====="));
         if line.ends_with("Traceback (most recent call last):") {
+            self.heading_lines = 0;
             self.in_traceback = true;
             self.frame = None;
             return true;
@@ -58,8 +67,20 @@ impl LineReader for PythonReader {
         if self.in_traceback && !line.is_empty() {
             return self.read_traceback_line(line, findings);
         }
-        self.read_heading(line)
-            || self.read_summary_line(line, findings)
+        if self.heading_lines > 0 && !line.is_empty() && !self.is_below_rule {
+            self.heading_lines -= 1;
+            return true;
+        }
+        if self.read_heading(line) {
+            let is_unittest = is_below_rule && !line.starts_with('_');
+            self.heading_lines = if is_unittest { MAX_HEADING_LINES } else { 0 };
+            return true;
+        }
+        if let Some(name) = line.strip_prefix("UNEXPECTED SUCCESS: ").filter(|_| is_below_rule) {
+            findings.add_error(name_unittest(name).as_deref(), "the test passes, and was expected to fail");
+            return true;
+        }
+        self.read_summary_line(line, findings)
             || read_compile_error(line, findings)
             || self.read_pytest_location(line, findings)
     }
@@ -134,10 +155,8 @@ impl PythonReader {
     /// underlined name.
     fn read_heading(&mut self, line: &str) -> bool {
         let unittest = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: "));
-        if let Some((name, owner)) = unittest.and_then(|rest| rest.split_once(" (")) {
-            let owner = owner.split(')').next().unwrap_or_default();
-            let full = if owner.ends_with(name) { owner.to_owned() } else { format!("{owner}.{name}") };
-            self.test = Some(full);
+        if let Some(name) = unittest.and_then(name_unittest) {
+            self.test = Some(name);
             return true;
         }
         if line.starts_with("___") && line.ends_with("___") {
@@ -156,14 +175,16 @@ impl PythonReader {
         let Some(rest) = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")) else {
             return false;
         };
-        let (node, message) = rest.split_once(" - ").unwrap_or((rest, "the test fails"));
+        let (node, message) = split_node(rest);
         let (path, test) = node.split_once("::").unwrap_or((node, ""));
         if !path.ends_with(".py") {
             return false;
         }
         let located = findings.locate(path);
-        let name = test.replace("::", ".");
-        let bare = name.split('[').next().unwrap_or_default();
+        // The values of its parameters may have any characters.
+        let (bare, values) = test.split_at(test.find('[').unwrap_or(test.len()));
+        let bare = &*bare.replace("::", ".");
+        let name = format!("{bare}{values}");
         let told = match &located {
             Some(path) if name.is_empty() => findings.has_error_in(path),
             _ => [name.as_str(), bare].iter().any(|test| findings.has_test_in(located.as_ref(), test)),
@@ -188,6 +209,29 @@ impl PythonReader {
         }
         self.enter_frame((place.path, place.line), findings);
         true
+    }
+}
+
+/// Returns the whole name of `test_add (tests.test_m.T.test_add)`, or of `test_add (tests.test_m.T)`
+/// of older versions, with the values of a subtest behind it: `[message] (i=1)`.
+fn name_unittest(text: &str) -> Option<String> {
+    let (name, owner) = text.split_once(" (")?;
+    let (owner, values) = owner.split_once(')')?;
+    let full = if owner.ends_with(name) { owner.to_owned() } else { format!("{owner}.{name}") };
+    Some(format!("{full} {}", values.trim()).trim_end().to_owned())
+}
+
+/// Splits `tests/x.py::test_b[c - d] - AssertionError: …` of pytest into the test and the message.
+fn split_node(rest: &str) -> (&str, &str) {
+    let before_message = rest.find(" - ");
+    let in_values = rest.find('[').filter(|at| before_message.is_some_and(|message| *at < message));
+    let end = match in_values {
+        Some(at) => rest.get(at..).and_then(|values| values.find("] - ")).map(|end| at + end + 1),
+        None => before_message,
+    };
+    match end.and_then(|end| rest.split_at_checked(end)) {
+        Some((node, message)) => (node, message.trim_start_matches(" - ")),
+        None => (rest, "the test fails"),
     }
 }
 
