@@ -51,7 +51,7 @@ impl GoEventReader {
                     self.reader.read_line(line, findings);
                 }
                 if !test.is_empty() {
-                    self.reader.end_failed_test(test);
+                    self.reader.end_failed_test(test, findings);
                     if let Some(seconds) = value.get("Elapsed").and_then(Value::as_f64)
                         && let Some(duration) = whole_milliseconds(seconds * 1_000.0)
                     {

@@ -89,7 +89,9 @@ impl TitleReader {
         if let Some(title) = text.strip_prefix("● ") {
             return TitleLine::Failure(self.begin_jest_failure(title));
         }
-        if let Some(title) = text.strip_prefix("✖ ").filter(|rest| !is_summary_line(rest)) {
+        // gotestsum marks packages, with two spaces.
+        let is_test = |rest: &&str| !rest.starts_with(' ') && !is_summary_line(rest);
+        if let Some(title) = text.strip_prefix("✖ ").filter(is_test) {
             return TitleLine::Failure(begin_node_failure(title, self.in_details, findings));
         }
         self.in_details |= text == "✖ failing tests:";
