@@ -10,6 +10,7 @@ use crate::Check;
 use crate::diagnostics::{ParsedOutput, project_path, quote_sources, read_output};
 use crate::package_prefixes::strip_package_prefixes;
 use crate::reports::TestReports;
+use crate::submodules::missing_submodule_in_output;
 use crate::test_counts;
 
 /// Maximum number of different printed paths that are looked up; diagnostics name far fewer.
@@ -50,6 +51,8 @@ pub(crate) fn read_check_output(
     quote_sources(&mut readings.diagnostics, |path| {
         Some(workspace.read(path, MAX_SOURCE_BYTES).ok()?.text()?.to_owned())
     });
+    let missing = missing_submodule_in_output(workspace, text);
+    readings.diagnostics.splice(0..0, missing);
     readings
 }
 

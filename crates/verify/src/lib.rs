@@ -54,6 +54,7 @@ mod reports;
 mod run;
 mod run_context;
 mod setup;
+mod submodules;
 mod test_counts;
 pub mod test_files;
 pub mod test_setup;

@@ -15,13 +15,17 @@ use journeyman_workspace::{Listing, Workspace};
 
 use crate::check_discovery::project::ProjectDirectory;
 use crate::check_discovery::{DiskProject, ProgramLookup, checked_directories, find_in_directory};
+use crate::submodules::missing_submodules_reason;
 
 pub use step::SetupStep;
 
-/// A program or package that checks need and no setup step installs.
+/// Ecosystems that build the sources of other projects, which submodules hold.
+const SOURCE_BUILDS: [&str; 4] = ["cmake", "make", "meson", "autotools"];
+
+/// A program, a package or sources that checks need and no setup step installs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingRequirement {
-    /// The missing program, and how to install the program.
+    /// The missing program or sources, and how to get them.
     pub reason: String,
     /// The commands of the checks that need the program.
     pub checks: Vec<String>,
@@ -62,6 +66,7 @@ pub fn find_setup(
 fn plan_setup(project: &dyn crate::check_discovery::project::Project) -> SetupPlan {
     let mut plan = SetupPlan::default();
     let mut lacks: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let submodules = missing_submodules_reason(project);
     for directory in checked_directories(project) {
         let place = ProjectDirectory { project, directory: directory.as_ref() };
         let checks = find_in_directory(&place);
@@ -72,7 +77,9 @@ fn plan_setup(project: &dyn crate::check_discovery::project::Project) -> SetupPl
             .collect();
         for check in checks.iter().filter(|check| check.unasked.is_none()) {
             let solved = found.iter().any(|step| step.ecosystem == check.ecosystem);
-            if let Some(reason) = check.blocked.as_ref().filter(|_| !solved) {
+            let needs_sources = SOURCE_BUILDS.contains(&check.ecosystem);
+            let missing = check.blocked.as_ref().filter(|_| !solved);
+            for reason in missing.into_iter().chain(submodules.as_ref().filter(|_| needs_sources)) {
                 lacks.entry(reason.clone()).or_default().push(check.command.clone());
             }
         }

@@ -110,6 +110,31 @@ fn programs_that_nobody_can_fetch_are_named() {
 }
 
 #[test]
+fn sources_that_are_not_checked_out_are_named() {
+    let modules = "[submodule \"fmt\"]\n\tpath = extern/fmt\n\turl = https://x\n[submodule \"t\"]\n\tpath = docs/theme\n";
+    let cmake = ("CMakeLists.txt", "project(x)\nenable_testing()\nadd_subdirectory(extern/fmt)\n");
+    let lacks = |files: &[(&str, &str)]| -> Vec<String> {
+        let plan = plan_of(files, &["cmake", "ctest", "make", "python3"]);
+        plan.lacks.iter().map(|lack| format!("{} ({})", lack.reason, lack.checks.len())).collect()
+    };
+    assert_eq!(
+        lacks(&[(".gitmodules", modules), cmake]),
+        ["not checked out: submodule `extern/fmt`; `git submodule update --init --recursive` fetches it (1)"]
+    );
+    // One that is there, in either form, one that no build names, and other ecosystems.
+    let test = ("tests/test_a.py", "import unittest\n");
+    let complete: [&[(&str, &str)]; 4] = [
+        &[(".gitmodules", modules), cmake, ("extern/fmt/.git", "gitdir: x")],
+        &[(".gitmodules", modules), cmake, ("extern/fmt/CMakeLists.txt", "")],
+        &[(".gitmodules", modules), ("CMakeLists.txt", "project(x)\nenable_testing()")],
+        &[(".gitmodules", modules), test],
+    ];
+    for files in complete {
+        assert_eq!(lacks(files), Vec::<String>::new(), "{files:?}");
+    }
+}
+
+#[test]
 fn the_key_changes_with_the_lock_file() {
     let node = r#"{"devDependencies":{"jest":"29"},"scripts":{"test":"jest"}}"#;
     let key =

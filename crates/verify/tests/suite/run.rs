@@ -588,3 +588,23 @@ fn nextest_and_its_report() {
     assert_eq!((found.line, found.test.as_deref()), (Some(3), Some("x.adds")), "{found:#?}");
     assert_eq!((found.expected.as_deref(), found.actual.as_deref()), (Some("3"), Some("2")));
 }
+
+#[test]
+fn a_submodule_that_is_not_checked_out_is_named_where_its_build_fails() {
+    let modules = "[submodule \"lib\"]\n\tpath = libs/x\n\turl = https://x\n";
+    let bench = Bench::new(&[
+        (".gitmodules", modules),
+        ("Makefile", "test: libs/x/lib.a\n\t@echo fine\n"),
+        ("libs/README", ""),
+    ]);
+    std::fs::create_dir(bench.root.join("libs/x")).unwrap();
+    let named = "not checked out: submodule `libs/x`; `git submodule update --init --recursive` fetches it";
+    let first = || {
+        let (evidence, _) = bench.run(&custom_checks(&["make test".to_owned()]));
+        assert!(evidence[0].outcome.has_failed(), "{evidence:?}");
+        evidence[0].diagnostics.first().map(|found| found.message.clone())
+    };
+    assert_eq!(first().as_deref(), Some(named));
+    write(&bench.root, "libs/x/README", "");
+    assert_eq!(first().as_deref(), Some("No rule to make target 'libs/x/lib.a', needed by 'test'."));
+}
