@@ -6,6 +6,7 @@
 
 mod cargo;
 mod command;
+mod go;
 mod javascript;
 mod runner;
 
@@ -29,7 +30,9 @@ pub fn narrow_to_files(check: &Check, files: &[RelPath], read: &ReadProjectFile<
     }
     let place = CheckDirectory { check, read };
     let runner = detect_runner(&place)?;
-    let inside: Vec<&str> = files.iter().filter_map(|path| place.relative_path(path)).collect();
+    // Runners fail where a file that they are told to run is gone.
+    let there = files.iter().filter(|path| read(path).is_some());
+    let inside: Vec<&str> = there.filter_map(|path| place.relative_path(path)).collect();
     let command = runner.narrow_command(&check.command, &inside, &place)?;
     Some(Check {
         command,

@@ -20,6 +20,9 @@ pub(super) fn narrow_command(command: &str, files: &[&str], place: &CheckDirecto
     let packages = packages.filter(|packages| !packages.is_empty() && packages.len() <= MAX_NAMED_TESTS)?;
     let base = command.replace(" --workspace", "").replace(" --all ", " ");
     let named: String = packages.iter().map(|package| format!(" -p {}", quote_word(&package.name))).collect();
+    if !packages.iter().all(|package| is_member(package, place)) {
+        return None;
+    }
     let [package] = packages.iter().collect::<Vec<_>>()[..] else {
         return Some(format!("{base}{named}"));
     };
@@ -55,6 +58,25 @@ fn find_package<'p>(path: &'p str, place: &CheckDirectory<'_>) -> Option<Affecte
         }
         directory = directory.rsplit_once('/').map_or("", |(above, _)| above);
     }
+}
+
+/// Returns false for a package that `-p` doesn't find from the check's directory: one with a
+/// workspace of its own, as those of fuzzing have, or outside of the workspace.
+fn is_member(package: &AffectedPackage<'_>, place: &CheckDirectory<'_>) -> bool {
+    if package.directory.is_empty() {
+        return true;
+    }
+    let workspace_of = |manifest: &str| -> Option<toml::Value> {
+        place.read_file(manifest)?.parse::<toml::Table>().ok()?.get("workspace").cloned()
+    };
+    let Some(workspace) = workspace_of("Cargo.toml") else { return false };
+    let excluded = workspace.get("exclude").and_then(toml::Value::as_array);
+    let is_above = |name: &str| {
+        let rest = package.directory.strip_prefix(name.trim_start_matches("./").trim_end_matches('/'));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    !excluded.into_iter().flatten().filter_map(toml::Value::as_str).any(is_above)
+        && workspace_of(&format!("{}/Cargo.toml", package.directory)).is_none()
 }
 
 /// Returns the options that select the targets whose tests a file can affect; `None` if these

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::cargo;
 use super::command::{CheckDirectory, MAX_NAMED_TESTS, append_words, skip_launcher};
+use super::go;
 use super::javascript::JavaScriptTestRunner;
 use crate::check_discovery::quote_word;
 use crate::test_files::file_name;
@@ -110,8 +111,7 @@ impl NamedTestRunner {
             }
             Self::Cargo => cargo::narrow_command(command, files, place),
             Self::Go => {
-                let packages: Vec<String> =
-                    files.iter().filter(|path| path.ends_with(".go")).map(|path| go_package(path)).collect();
+                let packages = go::packages_of(files, place)?;
                 append_words(&command.replace(" ./...", ""), packages.iter().map(String::as_str))
             }
             Self::JavaScript(runner) => runner.narrow_command(command, files),
@@ -178,14 +178,6 @@ fn unittest_for_each_name(command: &str, names: &[&str]) -> Option<String> {
     }
     let all: String = names.iter().map(|name| format!("{} || failed=1; ", one(name))).collect();
     Some(format!("failed=0; {all}exit $failed"))
-}
-
-/// Returns the package of a Go file, as an argument of `go test`.
-fn go_package(path: &str) -> String {
-    match path.rsplit_once('/') {
-        Some((directory, _)) => format!("./{directory}"),
-        None => ".".to_owned(),
-    }
 }
 
 /// Returns the names of the test classes that the files define, by the languages' convention that a

@@ -3,6 +3,9 @@ use journeyman_protocol::{CheckKind, Diagnostic, RelPath, Severity};
 use super::{narrow_to_failed_tests, narrow_to_files};
 use crate::Check;
 
+/// The content that stands for a file that is gone.
+const GONE: &str = "\0gone";
+
 /// Narrows a command at the root to files of a project with these contents.
 fn narrowed(command: &str, project: &[(&str, &str)], files: &[&str]) -> Option<String> {
     narrowed_in(None, command, project, files)
@@ -18,8 +21,9 @@ fn narrowed_in(
     let check = Check::new(CheckKind::Test, "any", command, "it is there").with_directory(directory.as_ref());
     let files: Vec<RelPath> = files.iter().map(|path| RelPath::parse(*path).unwrap()).collect();
     let read = |path: &RelPath| {
-        let (_, text) = project.iter().find(|(name, _)| path.to_string() == *name)?;
-        Some((*text).to_owned())
+        let known = project.iter().find(|(name, _)| path.to_string() == *name).map(|(_, text)| *text);
+        let text = known.or_else(|| files.contains(path).then_some("")).filter(|text| *text != GONE)?;
+        Some(text.to_owned())
     };
     narrow_to_files(&check, &files, &read).map(|check| check.command)
 }
@@ -49,8 +53,6 @@ fn runners_that_take_files_and_names_get_them() {
             ),
         ),
         ("python3 -m unittest discover -p 'x*.py'", &files, None),
-        ("go test ./...", &["a/x.go", "a/x_test.go", "main.go"], Some("go test . ./a")),
-        ("go test -race ./...", &["a/x_test.go"], Some("go test -race ./a")),
         ("go test ./a", &["a/x_test.go"], None),
         ("bundle exec rspec", &["spec/a_spec.rb", "lib/a.rb"], Some("bundle exec rspec spec/a_spec.rb")),
         ("mix test", &["test/a_test.exs"], Some("mix test test/a_test.exs")),
@@ -80,6 +82,69 @@ fn runners_that_take_files_and_names_get_them() {
     ];
     for (command, files, expected) in cases {
         assert_eq!(narrowed(command, &[], files).as_deref(), *expected, "{command}");
+    }
+}
+
+#[test]
+fn go_tests_are_narrowed_to_packages_that_surely_build() {
+    let code = "// Package a.\npackage a\n";
+    let project = [
+        ("main.go", code),
+        ("a/x.go", code),
+        ("a/x_test.go", code),
+        ("a/x_linux.go", code),
+        ("win/w_windows.go", code),
+        ("win/w_windows_amd64_test.go", code),
+        ("gen/gen.go", "//go:build ignore\n\npackage main\n"),
+        ("nested/go.mod", "module n\n"),
+        ("nested/deep/n.go", code),
+        ("a/testdata/t.go", code),
+        ("gone/x.go", GONE),
+        ("a/gone.go", GONE),
+    ];
+    let cases: &[(&str, &[&str], Option<&str>)] = &[
+        ("go test ./...", &["a/x.go", "a/x_test.go", "main.go"], Some("go test . ./a")),
+        ("go test -race ./...", &["a/x_test.go"], Some("go test -race ./a")),
+        // Another file of the package is built.
+        ("go test ./...", &["a/x_linux.go", "a/x.go"], Some("go test ./a")),
+        ("go test ./...", &["a/x.go", "nested/deep/n.go", "a/testdata/t.go"], Some("go test ./a")),
+        ("go test ./...", &["nested/deep/n.go"], None),
+        ("go test ./...", &["a/x.go", "win/w_windows.go"], None),
+        ("go test ./...", &["a/x.go", "win/w_windows_amd64_test.go"], None),
+        ("go test ./...", &["a/x.go", "gen/gen.go"], None),
+        ("go test ./...", &["a/x.go", "a/gone.go", "gone/x.go"], Some("go test ./a")),
+        ("go test ./...", &["gone/x.go"], None),
+        ("go test ./a", &["a/x_test.go"], None),
+    ];
+    for (command, files, expected) in cases {
+        assert_eq!(narrowed(command, &project, files).as_deref(), *expected, "{files:?}");
+    }
+}
+
+#[test]
+fn files_that_are_gone_are_not_named() {
+    let project = [("tests/test_gone.py", GONE), ("tests/test_a.py", "")];
+    let files = ["tests/test_a.py", "tests/test_gone.py"];
+    assert_eq!(narrowed("pytest -q", &project, &files).as_deref(), Some("pytest -q tests/test_a.py"));
+    assert_eq!(narrowed("pytest -q", &project, &files[1..]), None);
+}
+
+#[test]
+fn cargo_tests_of_packages_outside_of_the_workspace_are_not_named() {
+    let one = "[package]\nname = 'one'\n";
+    let fuzz = ("fuzz/Cargo.toml", "[package]\nname = 'one-fuzz'\n[workspace]\n");
+    let files = ["src/lib.rs", "fuzz/src/a.rs"];
+    let workspace = format!("{one}[workspace]\nexclude = ['./tools/']\n");
+    let tool = ("tools/x/Cargo.toml", "[package]\nname = 'x'\n");
+    for (manifest, other, files) in [
+        (one, fuzz, files),
+        (&*workspace, fuzz, files),
+        (&*workspace, tool, ["src/lib.rs", "tools/x/src/lib.rs"]),
+        // Without a workspace the root is the only package.
+        (one, ("sub/Cargo.toml", "[package]\nname = 'sub'\n"), ["src/lib.rs", "sub/src/lib.rs"]),
+    ] {
+        let project = [("Cargo.toml", manifest), other, ("src/lib.rs", "")];
+        assert_eq!(narrowed("cargo test", &project, &files), None, "{other:?}");
     }
 }
 
@@ -201,8 +266,8 @@ fn a_test_that_fails_in_the_products_code_may_be_in_any_file() {
     let (a, b) = (failed(Some("tests/test_a.py"), Some("a")), failed(Some("tests/test_b.py"), Some("b")));
     let project = [("Cargo.toml", "[package]\nname = 'one'\n"), ("src/lib.rs", "")];
     let read = |path: &RelPath| {
-        let (_, text) = project.iter().find(|(name, _)| path.to_string() == *name)?;
-        Some((*text).to_owned())
+        let known = project.iter().find(|(name, _)| path.to_string() == *name);
+        Some(known.map_or("", |(_, text)| text).to_owned())
     };
     let cases: &[(&str, Vec<Diagnostic>, Option<&str>)] = &[
         ("pytest", vec![a.clone(), b], Some("pytest tests/test_a.py tests/test_b.py")),

@@ -11,7 +11,7 @@ use super::location::{Location, parse_location};
 const MAX_FAILURE_LINES: usize = 6;
 
 /// Maximum number of lines that are held for tests of which the result comes later.
-const MAX_HELD_LINES: usize = 10_000;
+const MAX_HELD_LINES: usize = 2_000;
 
 /// Reads what the go command, gotestsum and Ginkgo print.
 #[derive(Default)]

@@ -1,6 +1,8 @@
 //! Test runners that name a failed test on a line of its own: GoogleTest's results, doctest,
 //! Alcotest, Common Test.
 
+use std::collections::HashSet;
+
 use super::findings::Findings;
 use super::line_reader::LineReader;
 use super::location::parse_location;
@@ -13,6 +15,7 @@ const MAX_MESSAGE_LINES: usize = 4;
 pub(super) struct MarkedTestReader {
     /// Failed tests in order, each with what is said about it.
     failed: Vec<(String, Vec<String>)>,
+    known: HashSet<String>,
     /// True if the lines are what is said about the newest one.
     in_message: bool,
     /// doctest's test, below the rule above it.
@@ -32,7 +35,7 @@ impl LineReader for MarkedTestReader {
         }
         if let Some(test) = parse_mark(line) {
             self.in_message = !line.starts_with("[  FAILED  ] ");
-            if !self.failed.iter().any(|(known, _)| *known == test) {
+            if self.known.insert(test.clone()) {
                 self.failed.push((test, Vec::new()));
             }
             return true;
