@@ -68,7 +68,7 @@ pub(crate) async fn execute_check(
     let mut evidence = evidence_without_output(check, outcome, completed.enforcement);
     evidence.duration_ms = u64::try_from(completed.duration.as_millis()).unwrap_or(u64::MAX);
     (evidence.started, evidence.tree) = (started, tree);
-    evidence.output = keep_head_and_tail(&text, context.limits.evidence_bytes);
+    evidence.output = keep_head_and_tail(&text, context.limits.evidence_bytes, dropped_bytes);
     evidence.tests = readings.tests;
     if evidence.outcome.has_failed() {
         evidence.diagnostics = readings.diagnostics;
@@ -171,8 +171,8 @@ fn sandbox_request(check: &Check, context: &RunContext, caches: Option<&CheckCac
 }
 
 /// Returns the head and tail of `text`, about `limit` bytes in all, cut between lines if lines are
-/// short.
-fn keep_head_and_tail(text: &str, limit: usize) -> String {
+/// short. Of the middle, `dropped_bytes` are not in the text any more.
+fn keep_head_and_tail(text: &str, limit: usize, dropped_bytes: u64) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -182,7 +182,8 @@ fn keep_head_and_tail(text: &str, limit: usize) -> String {
     let tail = text.get(text.ceil_char_boundary(text.len() - half)..).unwrap_or_default();
     let tail =
         tail.find('\n').filter(|end| *end < half / 2).and_then(|end| tail.get(end + 1..)).unwrap_or(tail);
-    let left_out = text.len() - head.len() - tail.len();
+    let left_out = u64::try_from(text.len() - head.len() - tail.len()).unwrap_or(u64::MAX);
+    let left_out = left_out.saturating_add(dropped_bytes);
     format!("{head}\n… {left_out} bytes left out …\n{tail}")
 }
 
@@ -195,16 +196,18 @@ mod tests {
     #[test]
     fn output_keeps_head_and_tail() {
         let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
-        let kept = keep_head_and_tail(&lines, 100);
+        let kept = keep_head_and_tail(&lines, 100, 0);
         assert!(kept.starts_with("line 0\n") && kept.ends_with("line 99\n"), "{kept}");
-        assert!(kept.contains("bytes left out"));
-        assert_eq!(keep_head_and_tail("short", 100), "short");
+        assert!(kept.contains("… 694 bytes left out …"), "{kept}");
+        let cut = keep_head_and_tail(&lines, 100, 1_000_000);
+        assert!(cut.contains("… 1000694 bytes left out …"), "{cut}");
+        assert_eq!(keep_head_and_tail("short", 100, 0), "short");
     }
 
     proptest! {
         #[test]
         fn bounding_never_panics_and_holds(text in "\\PC{0,300}", limit in 0usize..200) {
-            prop_assert!(keep_head_and_tail(&text, limit).len() <= limit + 60);
+            prop_assert!(keep_head_and_tail(&text, limit, 0).len() <= limit + 60);
         }
     }
 }

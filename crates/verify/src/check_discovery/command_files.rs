@@ -29,6 +29,18 @@ const JUST_RUNNER: TargetRunner =
 const TASK_RUNNER: TargetRunner =
     TargetRunner { program: "task", file: "Taskfile", source: "https://taskfile.dev" };
 
+/// The names that Task looks for, in its order.
+const TASKFILE_NAMES: [&str; 8] = [
+    "Taskfile.yml",
+    "taskfile.yml",
+    "Taskfile.yaml",
+    "taskfile.yaml",
+    "Taskfile.dist.yml",
+    "taskfile.dist.yml",
+    "Taskfile.dist.yaml",
+    "taskfile.dist.yaml",
+];
+
 /// Commands by their names, each with the names of the commands that it runs first.
 type Targets = BTreeMap<String, Vec<String>>;
 
@@ -39,10 +51,7 @@ pub(super) fn find_checks(place: &ProjectDirectory<'_>, tested: bool) -> Vec<Che
     let files: [(TargetRunner, Option<Targets>); 3] = [
         (MAKE_RUNNER, read(&MAKEFILE_NAMES).map(|text| targets_of_makefile(place, &text))),
         (JUST_RUNNER, read(&["justfile", "Justfile", ".justfile"]).map(|text| parse_justfile(&text))),
-        (
-            TASK_RUNNER,
-            read(&["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"]).map(|text| parse_taskfile(&text)),
-        ),
+        (TASK_RUNNER, read(&TASKFILE_NAMES).map(|text| parse_taskfile(&text))),
     ];
     let mut tested = tested;
     let mut checks = Vec::new();
@@ -154,7 +163,11 @@ fn parse_justfile(justfile: &str) -> Targets {
 /// its YAML: a task is a key one level beneath `tasks`.
 fn parse_taskfile(taskfile: &str) -> Targets {
     let mut found = Targets::new();
-    let mut lines = taskfile.lines().skip_while(|line| line.trim_end() != "tasks:").skip(1).peekable();
+    let mut lines = taskfile
+        .lines()
+        .skip_while(|line| line.split('#').next().unwrap_or(line).trim_end() != "tasks:")
+        .skip(1)
+        .peekable();
     let indent_of = |line: &str| line.len() - line.trim_start().len();
     let is_text = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     let mut level = None;
@@ -228,7 +241,7 @@ mod tests {
 
     #[test]
     fn tasks_are_keys_beneath_tasks() {
-        let taskfile = "version: '3'\n\nvars:\n  test: no\n\ntasks:\n  # all\n  check:\n    deps: [lint, test]\n  'test':\n    cmds:\n      - go test ./...\n      - task: after\n  lint:\n    deps:\n      - task: one\n      - two\n    cmds:\n      - three\n\nother:\n  no: 1\n";
+        let taskfile = "version: '3'\n\nvars:\n  test: no\n\ntasks: # why\n  # all\n  check:\n    deps: [lint, test]\n  'test':\n    cmds:\n      - go test ./...\n      - task: after\n  lint:\n    deps:\n      - task: one\n      - two\n    cmds:\n      - three\n\nother:\n  no: 1\n";
         let found = parse_taskfile(taskfile);
         let cases = [
             ("check", Some("lint test")),

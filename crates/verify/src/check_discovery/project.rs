@@ -13,7 +13,7 @@ pub(super) fn file_name(path: &[u8]) -> &[u8] {
 }
 
 /// Files that make their directory a project.
-pub(crate) const MANIFESTS: [&str; 67] = [
+pub(crate) const MANIFESTS: [&str; 72] = [
     "Cargo.toml",
     "package.json",
     "pyproject.toml",
@@ -51,6 +51,11 @@ pub(crate) const MANIFESTS: [&str; 67] = [
     "Taskfile.yml",
     "Taskfile.yaml",
     "taskfile.yml",
+    "taskfile.yaml",
+    "Taskfile.dist.yml",
+    "taskfile.dist.yml",
+    "Taskfile.dist.yaml",
+    "taskfile.dist.yaml",
     "biome.json",
     "biome.jsonc",
     "deno.json",

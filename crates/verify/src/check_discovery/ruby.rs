@@ -21,8 +21,9 @@ pub(super) fn find_checks(place: &ProjectDirectory<'_>) -> Vec<Check> {
     };
     let (specs, suffixed) = (has("spec/", "_spec.rb"), has("test/", "_test.rb"));
     let prefixed = place.files().any(|path| {
-        path.strip_prefix(b"test/")
-            .is_some_and(|path| file_name(path).starts_with(b"test_") && path.ends_with(b".rb"))
+        path.strip_prefix(b"test/").map(file_name).is_some_and(|name| {
+            name.starts_with(b"test_") && name.ends_with(b".rb") && name != b"test_helper.rb"
+        })
     });
     let bundled = place.has_any(&["Gemfile", "gems.rb"]);
     let rakefile = RAKEFILES.iter().find_map(|name| place.read(name));
@@ -52,7 +53,11 @@ pub(super) fn find_checks(place: &ProjectDirectory<'_>) -> Vec<Check> {
         } else if rake {
             (run("rake test"), "the Rakefile has a task `test`")
         } else {
-            let pattern = if suffixed { "test/**/*_test.rb" } else { "test/**/test_*.rb" };
+            let pattern = match (suffixed, prefixed) {
+                (true, true) => "test/**/{*_test,test_*}.rb",
+                (true, false) => "test/**/*_test.rb",
+                (false, _) => "test/**/test_*.rb",
+            };
             let script = format!("Dir.glob({pattern:?}) {{ |file| require File.expand_path(file) }}");
             (run(&format!("ruby -Ilib -Itest -e {}", quote_word(&script))), "tests of minitest")
         };

@@ -97,6 +97,13 @@ fn ruby_projects() {
             ],
         ),
         (
+            &[("test/a_test.rb", ""), ("test/test_b.rb", ""), ("test/test_helper.rb", "")],
+            programs,
+            &[
+                "tests: ruby -Ilib -Itest -e 'Dir.glob(\"test/**/{*_test,test_*}.rb\") { |file| require File.expand_path(file) }'",
+            ],
+        ),
+        (
             &[("Gemfile", ""), ("bin/rails", ""), ("test/a_test.rb", "")],
             programs,
             &["tests: ruby bin/rails test"],
