@@ -74,9 +74,26 @@ pub fn failure_identity(found: &Diagnostic) -> String {
     format!("{path}{code}{}", strip_numbers(&found.message))
 }
 
-/// Durations, addresses, lines and counts are numbers, and change from run to run.
+/// Removes what changes from run to run: durations, lines and counts are numbers, addresses have
+/// letters too, and directories for temporary files any names.
 fn strip_numbers(text: &str) -> String {
-    text.chars().filter(|c| !c.is_ascii_digit()).collect()
+    const TEMPORARY: &str = "/tmp/";
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_word = kept.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let after = rest.get(first.len_utf8()..).unwrap_or_default();
+        if let Some(address) = rest.strip_prefix("0x").filter(|_| !is_word) {
+            rest = address.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+        } else if let Some(name) = rest.strip_prefix(TEMPORARY) {
+            kept.push_str(TEMPORARY);
+            rest = name.trim_start_matches(|c: char| c.is_alphanumeric() || ['_', '.', '-'].contains(&c));
+        } else {
+            kept.extend(Some(first).filter(|c| !c.is_ascii_digit()));
+            rest = after;
+        }
+    }
+    kept
 }
 
 /// Returns true if a test's name begins with the module that a Rust file under `src` is, and goes
@@ -180,6 +197,21 @@ mod tests {
         assert_eq!(found.affected, Vec::<String>::new());
         let found = compare_failures(&now, &before, &|path| path.to_string() == "a.c").unwrap();
         assert_eq!(found.affected, ["a.c: 'x' undeclared"]);
+    }
+
+    #[test]
+    fn addresses_and_temporary_directories_are_no_part_of_an_error() {
+        let cases = [
+            ("overflow on address 0x602dbf", "overflow on address 0x77aa01", true),
+            ("<A object at 0x7fbe>: no", "<A object at 0x10>: no", true),
+            ("no /tmp/tmp.aBc/x.c", "no /tmp/tmp.dEf/x.c", true),
+            ("no /tmp/tmp.aBc/x.c", "no /tmp/tmp.aBc/y.c", false),
+            ("é0xab: u32", "é0xcd: u32", false),
+            ("expected 0xz", "expected 0xy", false),
+        ];
+        for (one, other, is_same) in cases {
+            assert_eq!(strip_numbers(one) == strip_numbers(other), is_same, "{one} {other}");
+        }
     }
 
     #[test]
