@@ -11,7 +11,10 @@ pub(super) struct GenericReader;
 
 impl LineReader for GenericReader {
     fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
-        if read_linker_error(line, findings) || read_failed_assertion(line, findings) {
+        if read_linker_error(line, findings)
+            || read_failed_assertion(line, findings)
+            || read_coverage_error(line, findings)
+        {
             return true;
         }
         let Some(found) = parse_location(line).filter(|found| !found.path.contains(char::is_whitespace))
@@ -70,6 +73,27 @@ fn read_linker_error(line: &str, findings: &mut Findings<'_>) -> bool {
         ..Diagnostic::new(Severity::Error, format!("undefined reference to {message}"))
     });
     true
+}
+
+/// Reads that too little is covered, by which a run fails whose tests pass: pytest-cov, Jest, nyc,
+/// Vitest, SimpleCov, JaCoCo.
+fn read_coverage_error(line: &str, findings: &mut Findings<'_>) -> bool {
+    const COVERAGE_ERRORS: [(&str, &str); 6] = [
+        ("Required test coverage of ", " not reached"),
+        ("Coverage failure: ", " less than fail-under"),
+        ("coverage threshold for ", " not met"),
+        ("Coverage for ", " does not meet "),
+        ("overage (", " below the expected minimum coverage"),
+        ("Rule violated for ", " expected minimum is "),
+    ];
+    let is_error = COVERAGE_ERRORS
+        .iter()
+        .any(|(start, end)| line.split_once(start).is_some_and(|(_, rest)| rest.contains(end)));
+    if is_error {
+        let message = ["ERROR: ", "FAIL ", "[ERROR] "].iter().find_map(|mark| line.trim().strip_prefix(mark));
+        findings.add_error(None, message.unwrap_or(line.trim()));
+    }
+    is_error
 }
 
 /// Reads `prog: test.c:12: main: Assertion 'x == 1' failed.`

@@ -215,7 +215,7 @@ impl PythonReader {
 /// Returns the whole name of `test_add (tests.test_m.T.test_add)`, or of `test_add (tests.test_m.T)`
 /// of older versions, with the values of a subtest behind it: `[message] (i=1)`.
 fn name_unittest(text: &str) -> Option<String> {
-    let (name, owner) = text.split_once(" (")?;
+    let (name, owner) = text.split_once(" (").filter(|(name, _)| !name.contains(' '))?;
     let (owner, values) = owner.split_once(')')?;
     let full = if owner.ends_with(name) { owner.to_owned() } else { format!("{owner}.{name}") };
     Some(format!("{full} {}", values.trim()).trim_end().to_owned())
