@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::cargo;
-use super::command::{CheckDirectory, MAX_NAMED_TESTS, append_words, skip_launcher};
+use super::command::{CheckDirectory, MAX_NAMED_TESTS, append_words, single_command_words, skip_launcher};
 use super::go;
 use super::javascript::JavaScriptTestRunner;
 use crate::check_discovery::quote_word;
@@ -105,8 +105,10 @@ impl NamedTestRunner {
         match self {
             Self::Pytest => append_words(command, named(is_pytest_file)),
             Self::Unittest => {
-                let patterns: Vec<&str> =
-                    named(|name| name.ends_with(".py") && name.contains("test")).map(file_name).collect();
+                let start = unittest_start(command);
+                let found = named(|name| name.ends_with(".py") && name.contains("test"))
+                    .filter(|path| is_discovered(path, &start, place));
+                let patterns: Vec<&str> = found.map(file_name).collect();
                 unittest_for_each_name(command, &patterns)
             }
             Self::Cargo => cargo::narrow_command(command, files, place),
@@ -159,6 +161,25 @@ fn is_python(program: &str) -> bool {
 /// Returns true for the names that pytest collects by default.
 fn is_pytest_file(name: &str) -> bool {
     name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
+}
+
+/// Returns the directory where the discovery of a command starts.
+fn unittest_start(command: &str) -> String {
+    let words = single_command_words(command).unwrap_or_default();
+    let mut after = words.iter().skip_while(|word| *word != "-s" && *word != "--start-directory").skip(1);
+    after.next().map(|start| start.trim_end_matches('/').to_owned()).unwrap_or_default()
+}
+
+/// Returns true for a file that discovery comes to: only packages lie between it and the start.
+fn is_discovered(path: &str, start: &str, place: &CheckDirectory<'_>) -> bool {
+    let beneath = match start {
+        "" | "." => Some(path),
+        start => path.strip_prefix(start).and_then(|rest| rest.strip_prefix('/')),
+    };
+    let Some(beneath) = beneath else { return false };
+    let above = path.len() - beneath.len();
+    let directories = beneath.match_indices('/').filter_map(|(at, _)| path.get(..above + at));
+    directories.into_iter().all(|directory| place.read_file(&format!("{directory}/__init__.py")).is_some())
 }
 
 /// Runs `unittest discover` for each file name, because it accepts one pattern only. A failure

@@ -46,12 +46,15 @@ fn runners_that_take_files_and_names_get_them() {
         ("pytest -q", &["src/a.py"], None),
         (
             "python3 -m unittest discover -s tests",
-            &["tests/test_a.py", "tests/deep/test_b.py", "src/a.py"],
+            // Discovery doesn't enter what is no package.
+            &["tests/test_a.py", "tests/test_b.py", "tests/deep/test_c.py", "test_d.py", "src/a.py"],
             Some(
                 "failed=0; python3 -m unittest discover -s tests -p test_a.py || failed=1; \
                  python3 -m unittest discover -s tests -p test_b.py || failed=1; exit $failed",
             ),
         ),
+        ("python3 -m unittest discover -s tests", &["tests/deep/test_c.py"], None),
+        ("python3 -m unittest discover", &["test_d.py"], Some("python3 -m unittest discover -p test_d.py")),
         ("python3 -m unittest discover -p 'x*.py'", &files, None),
         ("go test ./a", &["a/x_test.go"], None),
         ("bundle exec rspec", &["spec/a_spec.rb", "lib/a.rb"], Some("bundle exec rspec spec/a_spec.rb")),

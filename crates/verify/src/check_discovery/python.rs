@@ -3,10 +3,13 @@
 mod config;
 mod environment;
 
+use std::collections::BTreeSet;
+
 use journeyman_protocol::CheckKind;
 
 use super::check_runners;
 use super::project::{ProjectDirectory, file_name};
+use super::quote_word;
 use crate::Check;
 use config::PythonConfig;
 use environment::PythonEnvironment;
@@ -15,6 +18,8 @@ use environment::PythonEnvironment;
 const ECOSYSTEM: &str = "python";
 /// Maximum number of test files that are read to find out which runner they need.
 const MAX_PROBED_FILES: usize = 20;
+/// Maximum number of directories where the discovery of tests starts, each of which is a check.
+const MAX_START_DIRECTORIES: usize = 8;
 /// Maximum number of changed files whose syntax one command checks.
 const MAX_SYNTAX_FILES: usize = 100;
 
@@ -50,12 +55,11 @@ pub(super) fn find_checks(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let config = PythonConfig::from_directory(place);
     let mut checks: Vec<Check> =
         configured_tools(&config).into_iter().map(|tool| tool_check(place, &environment, &tool)).collect();
-    if let Some(test) = test_check(place, &config, &environment, &tests) {
-        if test.blocked.is_none() {
-            checks.extend(syntax_check(place, &environment));
-        }
-        checks.push(test);
+    let tests = test_checks(place, &config, &environment, &tests);
+    if tests.iter().any(|test| test.blocked.is_none()) {
+        checks.extend(syntax_check(place, &environment));
     }
+    checks.extend(tests);
     checks.extend(check_runners::find_tox_and_nox_checks(place, &config.pyproject, &config.tox));
     let interpreter = environment.required_program();
     let missing = !place.has_program(interpreter) && environment.is_outside_project();
@@ -116,41 +120,44 @@ fn syntax_check(place: &ProjectDirectory<'_>, environment: &PythonEnvironment) -
     Some(place.new_check(CheckKind::Types, ECOSYSTEM, command, "syntax of the changed files"))
 }
 
-fn test_check(
+fn test_checks(
     place: &ProjectDirectory<'_>,
     config: &PythonConfig,
     environment: &PythonEnvironment,
     tests: &[&[u8]],
-) -> Option<Check> {
+) -> Vec<Check> {
     // pytest among the development dependencies is no sign of tests.
     if tests.is_empty() && !config.pytest {
-        return None;
+        return Vec::new();
     }
     let python = environment.interpreter();
+    let new_check = |command: String, why: &str| place.new_check(CheckKind::Test, ECOSYSTEM, command, why);
     if let Some(command) = django_command(place, config, &python) {
-        return Some(place.new_check(
-            CheckKind::Test,
-            ECOSYSTEM,
-            command,
-            "manage.py; Django's own test runner",
-        ));
+        return vec![new_check(command, "manage.py; Django's own test runner")];
     }
     let pytest = |python: &str| format!("{python} -m pytest -q");
     let required = config.pytest || config.depends_on("pytest") || needs_pytest(place, tests);
     // If no test needs pytest, an interpreter without it may well be the project's own.
     let fits = |it: &String| required || (*it == python && !environment.is_managed());
     if let Some(interpreter) = environment.pytest_interpreter(place).filter(fits) {
-        let why = environment.extend_reason("tests, and pytest is installed");
-        return Some(place.new_check(CheckKind::Test, ECOSYSTEM, pytest(&interpreter), why));
+        return vec![new_check(
+            pytest(&interpreter),
+            &environment.extend_reason("tests, and pytest is installed"),
+        )];
     }
     if required {
         let why = if config.pytest { "the project configures pytest" } else { "the tests need pytest" };
-        let check = place.new_check(CheckKind::Test, ECOSYSTEM, pytest(&python), why);
-        return Some(check.with_blocked(missing_module_reason(environment, "pytest")));
+        let check = new_check(pytest(&python), why);
+        return vec![check.with_blocked(missing_module_reason(environment, "pytest"))];
     }
-    let command = format!("{python} -m unittest discover{}", unittest_discovery_arguments(place, tests));
     let why = environment.extend_reason("tests, by the standard library's runner");
-    Some(place.new_check(CheckKind::Test, ECOSYSTEM, command, why))
+    let pattern = unittest_pattern(tests);
+    let starts = unittest_start_directories(place, tests);
+    let discover = |start: &String| match start.as_str() {
+        "" => format!("{python} -m unittest discover{pattern}"),
+        start => format!("{python} -m unittest discover -s {}{pattern}", quote_word(start)),
+    };
+    starts.iter().map(|start| new_check(discover(start), &why)).collect()
 }
 
 /// Returns the command for a Django project, whose tests need its settings; pytest-django reads
@@ -175,31 +182,35 @@ fn needs_pytest(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> bool {
     texts.iter().any(imports) || !texts.iter().any(|text| text.contains("unittest"))
 }
 
-/// Returns the arguments of unittest's discovery, which doesn't enter directories that aren't
-/// packages.
-fn unittest_discovery_arguments(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> String {
+/// Returns the argument for the pattern of unittest's discovery.
+fn unittest_pattern(tests: &[&[u8]]) -> &'static str {
     let suffixed = |path: &&[u8]| !file_name(path).starts_with(b"test") && is_test_file(path);
     // The default pattern is `test*.py`. Where the project names its tests otherwise, all of them
     // have to match: `*test*.py` does, and then so does `conftest.py`, which defines no tests.
-    let pattern = match (tests.iter().any(suffixed), tests.iter().all(suffixed)) {
+    match (tests.iter().any(suffixed), tests.iter().all(suffixed)) {
         (false, _) => "",
         (true, true) => " -p '*_test.py'",
         (true, false) => " -p '*test*.py'",
-    };
-    format!("{}{pattern}", unittest_start_directory(place, tests))
+    }
 }
 
-/// Returns the directory where discovery starts.
-fn unittest_start_directory(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> &'static str {
-    let at_top = tests.iter().any(|path| !path.contains(&b'/') && is_test_file(path));
-    let beneath = |directory: &str| tests.iter().any(|path| path.starts_with(directory.as_bytes()));
-    match () {
-        () if at_top => "",
-        () if beneath("tests/") && place.has_file("tests/__init__.py") => "",
-        () if beneath("tests/") => " -s tests",
-        () if beneath("test/") && !place.has_file("test/__init__.py") => " -s test",
-        () => "",
+/// Returns the directories where discovery starts, of which the root is empty. It doesn't enter
+/// directories that aren't packages, so that each such one with tests is a start of its own.
+fn unittest_start_directories(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> Vec<String> {
+    let usual = tests.iter().filter(|path| is_in_usual_test_directory(path));
+    let mut starts: BTreeSet<String> = usual
+        .filter_map(|path| {
+            let mut start = std::str::from_utf8(path).ok()?.rsplit_once('/').map_or("", |(above, _)| above);
+            while !start.is_empty() && place.has_file(&format!("{start}/__init__.py")) {
+                start = start.rsplit_once('/').map_or("", |(above, _)| above);
+            }
+            Some(start.to_owned())
+        })
+        .collect();
+    if starts.is_empty() {
+        starts.insert(String::new());
     }
+    starts.into_iter().take(MAX_START_DIRECTORIES).collect()
 }
 
 /// Returns true for `test_x.py` and `x_test.py`.

@@ -249,6 +249,21 @@ fn python_runners() {
         (&[("test_a.py", unittest)], &["python3"], &["tests: python3 -m unittest discover"]),
         (&[("tests/test_a.py", unittest)], &["python3"], &["tests: python3 -m unittest discover -s tests"]),
         (
+            &[
+                ("test_a.py", unittest),
+                ("tests/test_b.py", unittest),
+                ("tests/a b/c/test_c.py", unittest),
+                ("tests/a b/c/__init__.py", ""),
+                ("examples/test_no.py", unittest),
+            ],
+            &["python3"],
+            &[
+                "tests: python3 -m unittest discover",
+                "tests: python3 -m unittest discover -s tests",
+                "tests: python3 -m unittest discover -s 'tests/a b'",
+            ],
+        ),
+        (
             &[("tests/test_a.py", unittest), ("tests/__init__.py", "")],
             &["python3"],
             &["tests: python3 -m unittest discover"],
