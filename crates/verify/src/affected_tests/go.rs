@@ -57,7 +57,8 @@ fn is_in_nested_module(directory: &str, place: &CheckDirectory<'_>) -> bool {
     above.into_iter().any(|above| place.read_file(&format!("{above}/go.mod")).is_some())
 }
 
-/// Returns true if neither the name of a file nor a line above its package limits it to some builds.
+/// Returns true if neither the name of a file nor a line above its package limits it to some
+/// builds.
 fn is_built_everywhere(path: &str, text: &str) -> bool {
     let stem = file_name(path).trim_end_matches(".go").trim_end_matches("_test");
     let is_limited = stem.rsplit_once('_').is_some_and(|(_, last)| TARGET_NAMES.contains(&last));

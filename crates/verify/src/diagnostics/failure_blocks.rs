@@ -1,6 +1,6 @@
 //! Reads test runners that print one block per failure: RSpec, minitest, Test::Unit, PHPUnit,
-//! ExUnit, `dotnet test`, GoogleTest, Catch2, Perl's Test::More, clojure.test, Julia's Test, busted,
-//! Dart.
+//! ExUnit, `dotnet test`, GoogleTest, Catch2, Perl's Test::More, clojure.test, Julia's Test,
+//! busted, Dart.
 
 use journeyman_protocol::Diagnostic;
 

@@ -17,7 +17,7 @@ const MAX_HELD_LINES: usize = 2_000;
 #[derive(Default)]
 pub(super) struct GoReader {
     test: Option<String>,
-    /// What the newest test's lines belong to.
+    /// The state of the newest test, to which its lines belong.
     state: TestState,
     /// Lines of tests that still run: only those of a failed one are failures.
     held: Vec<HeldLine>,

@@ -222,7 +222,8 @@ fn read_typescript_error(line: &str, findings: &mut Findings<'_>) -> bool {
         .is_some()
 }
 
-/// Reads `at f (/p/a.js:5:17)`, `at /p/a.js:5:17`, `❯ a.test.ts:5:17`, and `at tests/A.php:4` of Pest.
+/// Reads `at f (/p/a.js:5:17)`, `at /p/a.js:5:17`, `❯ a.test.ts:5:17`, and `at tests/A.php:4` of
+/// Pest.
 fn parse_frame(text: &str) -> Option<Location<'_>> {
     let rest = text.strip_prefix("at ").or_else(|| text.strip_prefix("❯ "))?;
     let inner = match rest.rsplit_once('(') {

@@ -211,7 +211,8 @@ fn parse_numbered_heading(line: &str) -> Option<NumberedHeading> {
     (!title.is_empty()).then(|| NumberedHeading { titles: vec![title], indent: line.len() - text.len() })
 }
 
-/// Returns `[chromium] › a.spec.js › adds` of `[chromium] › a.spec.js:2:30 › adds ─────`: lines move.
+/// Returns `[chromium] › a.spec.js › adds` of `[chromium] › a.spec.js:2:30 › adds ─────`: lines
+/// move.
 fn name_playwright_test(title: &str) -> String {
     let title = title.trim_end_matches(['─', ' ']);
     let parts = title.split(" › ").map(|part| match parse_location(part) {

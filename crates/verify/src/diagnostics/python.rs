@@ -212,8 +212,8 @@ impl PythonReader {
     }
 }
 
-/// Returns the whole name of `test_add (tests.test_m.T.test_add)`, or of `test_add (tests.test_m.T)`
-/// of older versions, with the values of a subtest behind it: `[message] (i=1)`.
+/// Returns the whole name of `test_add (tests.test_m.T.test_add)`, or of `test_add
+/// (tests.test_m.T)` of older versions, with the values of a subtest behind it: `[message] (i=1)`.
 fn name_unittest(text: &str) -> Option<String> {
     let (name, owner) = text.split_once(" (").filter(|(name, _)| !name.contains(' '))?;
     let (owner, values) = owner.split_once(')')?;
