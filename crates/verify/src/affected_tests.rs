@@ -10,10 +10,10 @@ mod go;
 mod javascript;
 mod runner;
 
-use journeyman_protocol::{CheckKind, Diagnostic, RelPath, Severity};
+use journeyman_protocol::{CheckKind, Diagnostic, Evidence, RelPath, Severity};
 
 use crate::Check;
-use crate::diagnostics::MAX_DIAGNOSTICS;
+use crate::baseline::lists_all_failures;
 use crate::test_files::is_test_file;
 use command::CheckDirectory;
 pub use command::ReadProjectFile;
@@ -42,16 +42,12 @@ pub fn narrow_to_files(check: &Check, files: &[RelPath], read: &ReadProjectFile<
     })
 }
 
-/// Returns the check narrowed to the files of all tests that failed. `None` also where a failure
-/// is no test's, or its place is not in a file of tests: a test that fails in the product's code
-/// may be in any file.
+/// Returns the check narrowed to the files of all tests that failed. `None` also where not all
+/// failures are known, where one is no test's, or its place is not in a file of tests: a test that
+/// fails in the product's code may be in any file.
 #[must_use]
-pub fn narrow_to_failed_tests(
-    check: &Check,
-    diagnostics: &[Diagnostic],
-    read: &ReadProjectFile<'_>,
-) -> Option<Check> {
-    if diagnostics.len() >= MAX_DIAGNOSTICS {
+pub fn narrow_to_failed_tests(check: &Check, failed: &Evidence, read: &ReadProjectFile<'_>) -> Option<Check> {
+    if !lists_all_failures(failed) {
         return None;
     }
     let test_file = |found: &Diagnostic| {
@@ -59,7 +55,7 @@ pub fn narrow_to_failed_tests(
         let path = found.path.clone().filter(is_named)?;
         narrow_to_files(check, std::slice::from_ref(&path), read).map(|_| path)
     };
-    let failures = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    let failures = failed.diagnostics.iter().filter(|found| found.severity == Severity::Error);
     let files: Option<Vec<RelPath>> = failures.map(test_file).collect();
     narrow_to_files(check, &files?, read)
 }

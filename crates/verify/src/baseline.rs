@@ -49,10 +49,9 @@ pub fn compare_failures(
 /// is known by its output.
 fn failures(evidence: &Evidence) -> Option<BTreeSet<String>> {
     let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
-    let listed = evidence.diagnostics.iter().filter(is_error).count();
-    let told = u64::try_from(listed.saturating_add(evidence.flaky.len())).unwrap_or(u64::MAX);
-    let is_incomplete = listed > 0 && evidence.tests.is_some_and(|tests| tests.failed > told);
-    if is_incomplete || evidence.diagnostics.len() >= MAX_DIAGNOSTICS {
+    let is_listed = evidence.diagnostics.len() >= MAX_DIAGNOSTICS
+        || evidence.diagnostics.iter().any(|found| is_error(&found));
+    if is_listed && !lists_all_failures(evidence) {
         return None;
     }
     let mut names: BTreeSet<String> =
@@ -61,6 +60,13 @@ fn failures(evidence: &Evidence) -> Option<BTreeSet<String>> {
         names.insert(strip_numbers(&evidence.output));
     }
     Some(names)
+}
+
+/// Returns false if a check's failures are cut off, or fewer than its runner counts.
+pub(crate) fn lists_all_failures(evidence: &Evidence) -> bool {
+    let errors = evidence.diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+    let told = u64::try_from(errors.saturating_add(evidence.flaky.len())).unwrap_or(u64::MAX);
+    evidence.diagnostics.len() < MAX_DIAGNOSTICS && evidence.tests.is_none_or(|tests| tests.failed <= told)
 }
 
 /// Returns what stays the same of a finding while other code moves.

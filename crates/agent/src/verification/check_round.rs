@@ -258,8 +258,7 @@ impl Verification {
         if failed.is_empty() || !failed.is_disjoint(&known) || stop.is_cancelled() {
             return Ok(());
         }
-        let narrowed =
-            narrow_to_failed_tests(check, &one.diagnostics, &|path| read_text(&cx.workspace, path));
+        let narrowed = narrow_to_failed_tests(check, one, &|path| read_text(&cx.workspace, path));
         let is_quick = Duration::from_millis(one.duration_ms) <= MAX_RERUN_TIME;
         let Some(again) = narrowed.or_else(|| is_quick.then(|| check.clone())) else { return Ok(()) };
         let workspace = Arc::clone(&cx.workspace);

@@ -1,4 +1,4 @@
-use journeyman_protocol::{CheckKind, Diagnostic, RelPath, Severity};
+use journeyman_protocol::{CheckKind, CheckOutcome, Diagnostic, Evidence, RelPath, Severity, TestCounts};
 
 use super::{narrow_to_failed_tests, narrow_to_files};
 use crate::Check;
@@ -285,7 +285,14 @@ fn a_test_that_fails_in_the_products_code_may_be_in_any_file() {
     ];
     for (command, failures, expected) in cases {
         let check = Check::new(CheckKind::Test, "any", *command, "it is there");
-        let narrowed = narrow_to_failed_tests(&check, failures, &read);
+        let outcome = CheckOutcome::Failed { exit_code: Some(1), reason: "exit code 1".to_owned() };
+        let mut failed = Evidence::new(CheckKind::Test, *command, outcome);
+        failed.diagnostics.clone_from(failures);
+        let narrowed = narrow_to_failed_tests(&check, &failed, &read);
         assert_eq!(narrowed.map(|check| check.command).as_deref(), *expected, "{command} {failures:?}");
+        // One more, which nothing names, may fail again.
+        let count = u64::try_from(failures.len()).unwrap() + 1;
+        failed.tests = Some(TestCounts { failed: count, ..TestCounts::default() });
+        assert!(narrow_to_failed_tests(&check, &failed, &read).is_none(), "{command} {failures:?}");
     }
 }
