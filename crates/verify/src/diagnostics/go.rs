@@ -71,7 +71,9 @@ impl LineReader for GoReader {
         if self.panic.is_some() && line.starts_with('\t') {
             return self.read_panic_frame(text, findings);
         }
-        if line.starts_with("FAIL\t") || line.starts_with("ok  \t") || line.starts_with("# ") {
+        // A test that runs may print such a heading itself.
+        let is_package = line.starts_with("# ") && self.state != TestState::Running;
+        if line.starts_with("FAIL\t") || line.starts_with("ok  \t") || is_package {
             self.release_held(None, findings);
             (self.test, self.state) = (None, TestState::Failed);
             return line.starts_with("FAIL\t") || line.starts_with("ok  \t");
