@@ -1,6 +1,6 @@
 //! The events of `go test -json`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::TestCounts;
 use serde_json::Value;
@@ -21,6 +21,8 @@ type OutputOwner = (String, String);
 pub(super) struct GoEventReader {
     held: HashMap<OutputOwner, String>,
     held_bytes: usize,
+    /// Tests that fail through their subtests, which are the ones that count.
+    failed_parents: HashSet<OutputOwner>,
     reader: GoReader,
 }
 
@@ -45,7 +47,10 @@ impl GoEventReader {
                 return true;
             }
             "fail" | "build-fail" => {
-                counts.failed = 1;
+                counts.failed = u64::from(!self.failed_parents.remove(&owner));
+                if let Some((parent, _)) = test.rsplit_once('/') {
+                    self.failed_parents.insert((package.to_owned(), parent.to_owned()));
+                }
                 let output = self.take_output(&owner);
                 for line in output.lines() {
                     self.reader.read_line(line, findings);
