@@ -5,10 +5,10 @@ mod environment;
 
 use std::collections::BTreeSet;
 
-use journeyman_protocol::CheckKind;
+use journeyman_protocol::{CheckKind, RelPath};
 
 use super::check_runners;
-use super::project::{ProjectDirectory, file_name};
+use super::project::{ProjectDirectory, file_name, is_foreign};
 use super::quote_word;
 use crate::Check;
 use config::PythonConfig;
@@ -18,6 +18,9 @@ use environment::PythonEnvironment;
 const ECOSYSTEM: &str = "python";
 /// Maximum number of test files that are read to find out which runner they need.
 const MAX_PROBED_FILES: usize = 20;
+/// Directories beneath the tests whose files tests read, and which may look like tests.
+const DATA_DIRECTORIES: [&[u8]; 8] =
+    [b"data", b"examples", b"samples", b"resources", b"inputs", b"cases", b"snippets", b"projects"];
 /// Maximum number of directories where the discovery of tests starts, each of which is a check.
 const MAX_START_DIRECTORIES: usize = 8;
 /// Maximum number of changed files whose syntax one command checks.
@@ -197,7 +200,12 @@ fn unittest_pattern(tests: &[&[u8]]) -> &'static str {
 /// Returns the directories where discovery starts, of which the root is empty. It doesn't enter
 /// directories that aren't packages, so that each such one with tests is a start of its own.
 fn unittest_start_directories(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> Vec<String> {
-    let usual = tests.iter().filter(|path| is_in_usual_test_directory(path));
+    let is_data = |path: &[u8]| {
+        let above = path.rsplitn(2, |byte| *byte == b'/').nth(1).unwrap_or_default();
+        above.split(|byte| *byte == b'/').any(|name| DATA_DIRECTORIES.contains(&name))
+            || RelPath::parse(path).is_ok_and(|path| is_foreign(&path))
+    };
+    let usual = tests.iter().filter(|path| is_in_usual_test_directory(path) && !is_data(path));
     let mut starts: BTreeSet<String> = usual
         .filter_map(|path| {
             let mut start = std::str::from_utf8(path).ok()?.rsplit_once('/').map_or("", |(above, _)| above);

@@ -255,6 +255,8 @@ fn python_runners() {
                 ("tests/a b/c/test_c.py", unittest),
                 ("tests/a b/c/__init__.py", ""),
                 ("examples/test_no.py", unittest),
+                ("tests/fixtures/p/test_no.py", unittest),
+                ("tests/data/test_no.py", unittest),
             ],
             &["python3"],
             &[
