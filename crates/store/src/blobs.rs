@@ -306,11 +306,14 @@ impl Blobs {
         if bytes.len() <= MAX_COMPARED_BYTES && !fs::read(path).is_ok_and(is_same) {
             return Ok(false);
         }
-        if durability == Durability::Now {
-            // Its writer may not have synced it yet. Syncing a clean file costs next to nothing.
-            let synced = File::open(path).and_then(|file| file.sync_all());
-            synced.map_err(|source| StoreError::io("flush blob", path, source))?;
-            self.sync_parent(path)?;
+        // Its writer may not have synced it yet. Syncing a clean file costs next to nothing.
+        match durability {
+            Durability::Now => {
+                let synced = File::open(path).and_then(|file| file.sync_all());
+                synced.map_err(|source| StoreError::io("flush blob", path, source))?;
+                self.sync_parent(path)?;
+            }
+            Durability::Later => self.unsynced.store(true, Ordering::Release),
         }
         Ok(true)
     }
@@ -433,6 +436,15 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_blob_that_another_process_put_is_flushed_by_whoever_puts_it_again() {
+        let home = tempfile::tempdir().unwrap();
+        let [other, own] = [(), ()].map(|()| Blobs::open(home.path(), 1 << 30).unwrap());
+        other.put_with_durability(b"content", Durability::Later).unwrap();
+        own.put_with_durability(b"content", Durability::Later).unwrap();
+        assert!(own.unsynced.load(Ordering::Acquire));
+    }
 
     #[test]
     fn nobody_is_told_that_blobs_are_on_disk_while_another_thread_flushes_them() {

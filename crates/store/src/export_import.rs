@@ -250,7 +250,7 @@ pub async fn import<S: Store + ?Sized>(
     };
     reader.replace_session_ids(&header, &imported)?;
     let holder = format!("an import ({:016x})", unique_number());
-    let mut import = Import { store, holder: &holder, status, now, begun: Vec::new() };
+    let mut import = Import { store, holder: &holder, status, now, replaces: false, begun: Vec::new() };
     match import.add_all(&mut reader, header, &imported).await {
         Ok(()) => {
             for (id, _) in &import.begun {
@@ -277,6 +277,8 @@ struct Import<'a, S: ?Sized> {
     holder: &'a str,
     status: Option<&'a str>,
     now: UnixMillis,
+    /// True if an import of the same session was killed: it may have completed members.
+    replaces: bool,
     /// The created sessions, with their first lines.
     begun: Vec<(SessionId, Header)>,
 }
@@ -302,7 +304,8 @@ impl<S: Store + ?Sized> Import<'_, S> {
         if reader.read_line()? {
             return Err(reader.format_error("there is more than the first line says".to_owned()));
         }
-        for (id, header) in &self.begun {
+        // The session itself comes last: until then, the next import replaces all.
+        for (id, header) in self.begun.iter().rev() {
             let exported = (header.status.as_str(), header.updated);
             let (status, updated) = self.status.map_or(exported, |status| (status, self.now));
             self.store.set_status(id, status, updated).await?;
@@ -316,53 +319,54 @@ impl<S: Store + ?Sized> Import<'_, S> {
         header: Header,
         id: &SessionId,
     ) -> Result<(), StoreError> {
-        create_importing_session(self.store, id, &header, self.holder, self.now).await?;
+        self.create_importing_session(id, &header).await?;
         let last = header.last;
         self.begun.push((id.clone(), header));
         // The lease runs from now, and not from when the session was made elsewhere.
         self.store.acquire_lease(id, self.holder, self.now, IMPORT_LEASE_MS).await?;
         append_entries(self.store, id, last, reader).await
     }
-}
-
-/// Creates the session with its status and its lease, in one step: a crash leaves no session that
-/// looks complete. Replaces a session that an earlier import left incomplete.
-async fn create_importing_session<S: Store + ?Sized>(
-    store: &S,
-    id: &SessionId,
-    header: &Header,
-    holder: &str,
-    now: UnixMillis,
-) -> Result<(), StoreError> {
-    let exists = || Err(StoreError::SessionExists { session: id.clone() });
-    match find_summary(store, id).await {
-        Err(StoreError::UnknownSession { .. }) => {}
-        Err(error) => return Err(error),
-        Ok(found) if found.status != SESSION_STATUS_IMPORTING => return exists(),
-        Ok(_) => {
-            store.acquire_lease(id, holder, now, IMPORT_LEASE_MS).await?;
-            // Its own import may have completed it before the lease was had.
-            if find_summary(store, id).await?.status != SESSION_STATUS_IMPORTING {
-                store.release_lease(id, holder).await?;
-                return exists();
+    /// Creates the session with its status and its lease, in one step: a crash leaves no session
+    /// that looks complete. Replaces a session that an earlier import left incomplete.
+    async fn create_importing_session(&mut self, id: &SessionId, header: &Header) -> Result<(), StoreError> {
+        let exists = || Err(StoreError::SessionExists { session: id.clone() });
+        match find_summary(self.store, id).await {
+            Err(StoreError::UnknownSession { .. }) => {}
+            Err(error) => return Err(error),
+            Ok(found) if !self.is_replaceable(&found, header) => return exists(),
+            Ok(_) => {
+                self.store.acquire_lease(id, self.holder, self.now, IMPORT_LEASE_MS).await?;
+                // Its own import may have completed it before the lease was had.
+                if !self.is_replaceable(&find_summary(self.store, id).await?, header) {
+                    self.store.release_lease(id, self.holder).await?;
+                    return exists();
+                }
+                self.store.delete(id).await?;
+                self.replaces |= self.begun.is_empty();
             }
-            store.delete(id).await?;
+        }
+        let since_created = self.now.0.saturating_sub(header.created.0);
+        let new = NewSession {
+            id: id.clone(),
+            origin: SessionOrigin::Root(header.root.clone()),
+            title: header.title.clone(),
+            now: header.created,
+            status: SESSION_STATUS_IMPORTING.to_owned(),
+            lease: Some((self.holder.to_owned(), since_created.saturating_add(IMPORT_LEASE_MS))),
+            entries: Vec::new(),
+        };
+        match self.store.create_with_entries(new).await {
+            // Another import was faster.
+            Err(StoreError::Conflict { .. }) => exists(),
+            other => other.map(drop),
         }
     }
-    let since_created = now.0.saturating_sub(header.created.0);
-    let new = NewSession {
-        id: id.clone(),
-        origin: SessionOrigin::Root(header.root.clone()),
-        title: header.title.clone(),
-        now: header.created,
-        status: SESSION_STATUS_IMPORTING.to_owned(),
-        lease: Some((holder.to_owned(), since_created.saturating_add(IMPORT_LEASE_MS))),
-        entries: Vec::new(),
-    };
-    match store.create_with_entries(new).await {
-        // Another import was faster.
-        Err(StoreError::Conflict { .. }) => exists(),
-        other => other.map(drop),
+
+    /// Returns true for what a killed import left: a session that is incomplete, or a member that
+    /// it completed before the session itself.
+    fn is_replaceable(&self, found: &SessionSummary, header: &Header) -> bool {
+        let same = (found.created, found.last) == (header.created, header.last);
+        found.status == SESSION_STATUS_IMPORTING || self.replaces && same
     }
 }
 

@@ -219,17 +219,20 @@ struct Interposed<'a> {
     inner: &'a dyn Store,
     before_lease: Mutex<Option<BoxFuture<'a, Result<(), StoreError>>>>,
     before_append: Mutex<Option<BoxFuture<'a, ()>>>,
+    /// The statuses that are set before it ends.
+    statuses: Mutex<usize>,
     deletes: bool,
 }
 
 impl<'a> Interposed<'a> {
     fn new(inner: &'a dyn Store) -> Self {
-        Self { inner, before_lease: Mutex::default(), before_append: Mutex::default(), deletes: true }
+        let (before_lease, before_append) = (Mutex::default(), Mutex::default());
+        Self { inner, before_lease, before_append, statuses: Mutex::new(usize::MAX), deletes: true }
     }
 }
 
 impl Store for Interposed<'_> {
-    forward_store_methods!(inner: create, fork, read, read_records, read_chunk, wait_for_entry, sessions, find_sessions, set_status, release_lease);
+    forward_store_methods!(inner: create, fork, read, read_records, read_chunk, wait_for_entry, sessions, find_sessions, release_lease);
 
     fn create_with_entries(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
         self.inner.create_with_entries(new)
@@ -267,6 +270,18 @@ impl Store for Interposed<'_> {
             self.inner.acquire_lease(&session, &holder, now, ttl_ms).await
         }
         .boxed()
+    }
+
+    fn set_status(
+        &self,
+        session: &SessionId,
+        status: &str,
+        now: UnixMillis,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
+        let mut left = self.statuses.lock().unwrap();
+        let Some(less) = left.checked_sub(1) else { return ready(Err(ended())).boxed() };
+        *left = less;
+        self.inner.set_status(session, status, now)
     }
 
     fn lease_holder(
@@ -451,5 +466,33 @@ fn a_session_without_one_that_belongs_to_it_is_refused_and_leaves_nothing() {
             }
             assert_eq!(store.find_sessions("").await.unwrap(), []);
         }
+    });
+}
+
+#[test]
+fn an_import_that_was_killed_at_its_end_is_begun_afresh_with_what_belongs_to_it() {
+    over_each(async |store| {
+        fill_pair(store).await;
+        let text = pair_text(store).await;
+        for completed in 0..2 {
+            for id in [1, 2] {
+                store.delete(&session(id)).await.unwrap();
+            }
+            let killed = Interposed { statuses: Mutex::new(completed), deletes: false, ..Interposed::new(store) };
+            import_with_members(&killed, &text, ImportAs::Itself).await.unwrap_err();
+            // The leases end with the process.
+            for id in [1, 2] {
+                let holder = store.lease_holder(&session(id), UnixMillis(1_000)).await.unwrap().unwrap();
+                store.release_lease(&session(id), &holder).await.unwrap();
+            }
+            import_with_members(store, &text, ImportAs::Itself).await.unwrap();
+            assert_eq!(pair_text(store).await, text);
+        }
+        // A member that went its own way meanwhile is no part of it.
+        store.append(&session(2), Seq(2), vec![entry(b"more")]).await.unwrap();
+        store.set_status(&session(1), SESSION_STATUS_IMPORTING, UnixMillis(5)).await.unwrap();
+        let error = import_with_members(store, &text, ImportAs::Itself).await.unwrap_err();
+        assert!(matches!(error, StoreError::SessionExists { .. }), "{error:?}");
+        assert_eq!(store.read(&session(2), Seq::START, 9).await.unwrap().len(), 3);
     });
 }
