@@ -15,6 +15,21 @@ pub fn printable(value: &(impl Display + ?Sized)) -> String {
     clean_output(value.to_string().as_bytes())
 }
 
+/// Formats a text so that nothing in it is hidden: a character that a terminal obeys, or that
+/// nobody sees, is written as an escape. Line breaks and tabs stay.
+#[must_use]
+pub fn reveal_hidden(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.replace("\r\n", "\n").chars() {
+        if clean_output(character.encode_utf8(&mut [0; 4]).as_bytes()).is_empty() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
 /// Returns the first line of a text, without control sequences and bounded.
 #[must_use]
 pub fn preview(text: impl Display) -> String {

@@ -478,7 +478,8 @@ fn an_import_that_was_killed_at_its_end_is_begun_afresh_with_what_belongs_to_it(
             for id in [1, 2] {
                 store.delete(&session(id)).await.unwrap();
             }
-            let killed = Interposed { statuses: Mutex::new(completed), deletes: false, ..Interposed::new(store) };
+            let killed =
+                Interposed { statuses: Mutex::new(completed), deletes: false, ..Interposed::new(store) };
             import_with_members(&killed, &text, ImportAs::Itself).await.unwrap_err();
             // The leases end with the process.
             for id in [1, 2] {
