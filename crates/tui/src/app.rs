@@ -162,8 +162,6 @@ pub(crate) struct App {
     pub(crate) escaped_at: Option<Instant>,
     /// The time from which events of the session are taken again.
     next_look: Instant,
-    /// True if keys go to the question although a message is being written.
-    pub(crate) answers_first: bool,
     /// The session of another process that is watched.
     pub(crate) watch: Option<SessionWatch>,
     /// The session that the next message opens again.
@@ -217,7 +215,6 @@ impl App {
             keys: None,
             escaped_at: None,
             next_look: Instant::now(),
-            answers_first: false,
             watch: None,
             closed_session: None,
             copy_review: None,

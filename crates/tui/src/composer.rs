@@ -109,6 +109,12 @@ impl Composer {
         self.buffer.is_blank()
     }
 
+    /// Returns true if no message is being written or looked for.
+    #[must_use]
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.is_blank() && !self.is_searching()
+    }
+
     /// Returns true while the history is searched.
     #[must_use]
     pub(crate) fn is_searching(&self) -> bool {

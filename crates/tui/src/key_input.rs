@@ -46,8 +46,8 @@ impl App {
         let flow = match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.handle_key(key).await?,
             TerminalEvent::Paste(text) => {
-                let is_of_note =
-                    self.is_answering_question() && self.questions.paste_into_note(&text, Instant::now());
+                let is_of_note = self.questions.takes_keys(&self.composer)
+                    && self.questions.paste_into_note(&text, Instant::now());
                 if !is_of_note && !self.attach_pasted_image(&text) {
                     self.composer.paste(&text);
                 }
@@ -68,6 +68,15 @@ impl App {
     }
 
     async fn handle_key(&mut self, key: KeyEvent) -> Result<LoopFlow, HostError> {
+        let was_at_rest = self.composer.is_at_rest();
+        let flow = self.route_key(key).await;
+        if !was_at_rest && self.composer.is_at_rest() {
+            self.questions.note_message_end(Instant::now());
+        }
+        flow
+    }
+
+    async fn route_key(&mut self, key: KeyEvent) -> Result<LoopFlow, HostError> {
         self.notice = None;
         let key = self.preferences.keymap.translate(key);
         if self.presentation.overlay().is_some() {
@@ -76,8 +85,10 @@ impl App {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let escaped = self.escaped_at.take();
         match key.code {
-            KeyCode::Char('c') if control => return Ok(self.handle_control_c()),
-            KeyCode::Char('d') if control && self.composer.is_blank() => return Ok(LoopFlow::Quit),
+            KeyCode::Char('c') if control && !self.composer.is_searching() => {
+                return Ok(self.handle_control_c());
+            }
+            KeyCode::Char('d') if control && self.composer.is_at_rest() => return Ok(LoopFlow::Quit),
             KeyCode::Char('z') if control => {
                 self.with_keys_released(|app| app.presentation.suspend_process())?.context("the terminal")?;
             }
@@ -90,24 +101,20 @@ impl App {
             KeyCode::Char('g') if control && !self.composer.is_searching() => {
                 self.edit_in_external_editor()?
             }
-            _ if self.is_answering_question() && self.handle_question_key(key)? => {}
+            _ if self.questions.takes_keys(&self.composer) && self.handle_question_key(key)? => {}
             KeyCode::Tab if self.questions.is_open() && self.completion.is_none() => {
-                self.answers_first = !self.answers_first;
+                self.questions.toggle_focus();
             }
             _ if self.handle_completion_key(key) => {}
             KeyCode::Esc if !self.composer.is_searching() && !self.composer.uses_escape() => {
                 self.handle_escape(escaped)?
             }
+            _ if self.composer.is_searching() => return self.handle_composer_key(key).await,
             KeyCode::Char('?') if self.composer.text().is_empty() => self.show_help()?,
             KeyCode::Up if self.composer.text().is_empty() && self.withdraw_newest_message() => {}
             _ => return self.handle_composer_key(key).await,
         }
         Ok(LoopFlow::Continue)
-    }
-
-    /// Returns true if keys go to the open question.
-    fn is_answering_question(&self) -> bool {
-        self.questions.is_open() && (self.composer.is_blank() || self.answers_first)
     }
 
     fn handle_control_c(&mut self) -> LoopFlow {
@@ -209,7 +216,6 @@ impl App {
             None => {}
         }
         self.questions.show_next_question(Instant::now());
-        self.answers_first = false;
     }
 
     fn handle_completion_key(&mut self, key: KeyEvent) -> bool {

@@ -13,7 +13,7 @@ use journeyman_terminal::{Style, StyledLine};
 
 use crate::blocks::wrap_lines;
 use crate::buffer::{Buffer, Motion};
-use crate::composer::clean_paste;
+use crate::composer::{Composer, clean_paste};
 
 /// Time after a question appears in which keys are no answer: they were meant for something else.
 const KEY_GRACE_TIME: Duration = Duration::from_millis(400);
@@ -50,6 +50,8 @@ pub(crate) struct Questions {
     /// All requests, for the list; the queue gives only the first.
     waiting: Vec<WaitingCall>,
     shown: Option<(CallId, Instant)>,
+    /// True if the person went to the shown question from the message that they write.
+    has_focus: bool,
     /// The note of a refusal or the answer to a question of the model's, while it is written.
     note: Option<Buffer>,
     /// The note for a question that was settled while it was written.
@@ -83,7 +85,7 @@ impl Questions {
     fn show_first_queued(&mut self, now: Instant) {
         let first = self.queue.first().map(|request| request.call.clone());
         if first.as_ref() != self.shown.as_ref().map(|(call, _)| call) {
-            self.shown = first.map(|call| (call, now));
+            (self.shown, self.has_focus) = (first.map(|call| (call, now)), false);
             let written = self.note.take().map(|mut note| note.take_text());
             self.abandoned_note = written.filter(|text| !text.trim().is_empty());
         }
@@ -110,6 +112,24 @@ impl Questions {
     #[must_use]
     pub(crate) fn is_waiting(&self, call: &CallId) -> bool {
         self.waiting.iter().any(|waiting| waiting.call == *call)
+    }
+
+    /// Returns true if keys go to the open question, and not to the message.
+    #[must_use]
+    pub(crate) fn takes_keys(&self, composer: &Composer) -> bool {
+        self.is_open() && (composer.is_at_rest() || self.has_focus)
+    }
+
+    /// Lets keys go to the question although a message is being written, or not any more.
+    pub(crate) fn toggle_focus(&mut self) {
+        self.has_focus = !self.has_focus;
+    }
+
+    /// Notes that a message was sent or removed. Whoever goes on typing means the next one.
+    pub(crate) fn note_message_end(&mut self, now: Instant) {
+        if let Some((_, since)) = &mut self.shown {
+            *since = now;
+        }
     }
 
     /// Returns the time after which keys are heard, if they aren't yet.

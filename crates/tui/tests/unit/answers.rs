@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crossterm::event::KeyCode;
+use crossterm::event::{KeyCode, KeyModifiers};
 use journeyman_agent::PermissionAnswer;
 use journeyman_protocol::Event;
 use journeyman_terminal::StyledLine;
@@ -142,4 +142,49 @@ fn a_note_for_a_question_that_is_settled_meanwhile_is_kept() {
     player.press(KeyCode::Enter, none);
     player.play([decided("c1", false)]);
     assert_eq!(player.questions.take_abandoned_note(), None, "it was sent");
+}
+
+#[test]
+fn what_is_typed_after_a_message_is_no_answer() {
+    let none = KeyModifiers::NONE;
+    for end in [KeyCode::Enter, KeyCode::Backspace] {
+        let mut player = Player::new(80, 24);
+        player.press(KeyCode::Char('a'), none);
+        player.play([started("go on"), asked("c1", "rm -rf build", None)]);
+        player.wait();
+        for code in [end, KeyCode::Char('y')] {
+            let effect = player.press_at_once(code, none);
+            assert!(matches!(effect, QuestionEffect::Ignored), "{code}: {effect:?}");
+        }
+        assert_eq!(player.composer.text(), "y");
+        player.press(KeyCode::Backspace, none);
+        player.wait();
+        let effect = player.press_at_once(KeyCode::Char('y'), none);
+        assert!(matches!(effect, QuestionEffect::Answered(_)), "{effect:?}");
+    }
+}
+
+#[test]
+fn what_is_searched_in_the_history_is_no_answer() {
+    let mut player = Player::new(80, 24);
+    player.press(KeyCode::Char('r'), KeyModifiers::CONTROL);
+    player.play([started("go on"), asked("c1", "rm -rf build", None)]);
+    player.wait();
+    let effect = player.press_at_once(KeyCode::Char('y'), KeyModifiers::NONE);
+    assert!(matches!(effect, QuestionEffect::Ignored), "{effect:?}");
+    assert!(player.composer.is_searching() && player.questions.is_open());
+}
+
+#[test]
+fn one_who_went_to_a_question_is_not_at_the_next_one() {
+    let mut player = Player::new(80, 24);
+    player.press(KeyCode::Char('a'), KeyModifiers::NONE);
+    player.play([started("go on"), asked("c1", "make", None)]);
+    player.questions.toggle_focus();
+    assert!(player.questions.takes_keys(&player.composer));
+    player.play([decided("c1", false), asked("c2", "rm -rf build", None)]);
+    player.wait();
+    let effect = player.press_at_once(KeyCode::Char('y'), KeyModifiers::NONE);
+    assert!(matches!(effect, QuestionEffect::Ignored), "{effect:?}");
+    assert_eq!(player.composer.text(), "ay");
 }

@@ -15,7 +15,7 @@ use crate::blocks::{Detail, Layout, render_entries};
 use crate::composer::Composer;
 use crate::conversation_state::Conversation;
 use crate::live_area::{LiveArea, StatusLineContext};
-use crate::questions::Questions;
+use crate::questions::{QuestionEffect, Questions};
 use crate::screen::{Frame, Reflow, Screen, Size};
 use crate::theme::{BackgroundBrightness, ColorDepth, Theme};
 
@@ -101,15 +101,26 @@ impl Player {
     }
 
     pub(crate) fn press(&mut self, code: KeyCode, modifiers: KeyModifiers) {
-        let key = KeyEvent::new(code, modifiers);
         // Whoever presses a key has read the question.
         self.now += Duration::from_millis(500);
-        if self.composer.is_blank() && self.questions.is_open() {
-            self.questions.handle_key(key, self.now);
-        } else {
+        self.press_at_once(code, modifiers);
+    }
+
+    pub(crate) fn press_at_once(&mut self, code: KeyCode, modifiers: KeyModifiers) -> QuestionEffect {
+        let key = KeyEvent::new(code, modifiers);
+        let mut effect = QuestionEffect::Ignored;
+        if self.questions.takes_keys(&self.composer) {
+            effect = self.questions.handle_key(key, self.now);
+        }
+        if matches!(effect, QuestionEffect::Ignored) {
+            let was_at_rest = self.composer.is_at_rest();
             self.composer.handle_key(key, self.screen.size().columns);
+            if !was_at_rest && self.composer.is_at_rest() {
+                self.questions.note_message_end(self.now);
+            }
         }
         self.draw();
+        effect
     }
 
     pub(crate) fn draw(&mut self) {
