@@ -27,6 +27,8 @@ const MAX_TODO_ROWS: usize = 6;
 const MAX_QUEUED_ROWS: usize = 3;
 /// Maximum rows of a notice.
 const MAX_NOTICE_ROWS: usize = 3;
+/// Rows of the live area from which the status line is shown before all else.
+const MIN_ROWS_WITH_STATUS: usize = 3;
 /// Rows of a terminal from which empty rows separate the parts.
 const ROOMY_ROWS: usize = 14;
 
@@ -74,7 +76,8 @@ impl LiveArea<'_> {
     #[must_use]
     pub(crate) fn render(&self, size: Size, now: Instant) -> (Vec<StyledLine>, (usize, usize)) {
         let width = size.columns;
-        let max_rows = size.rows.saturating_sub(1).max(2);
+        let max_rows = size.rows.saturating_sub(1).max(1);
+        let is_low = max_rows < MIN_ROWS_WITH_STATUS;
         let is_roomy = size.rows >= ROOMY_ROWS;
         let has_question = self.questions.is_open();
         let status = self.status_line(width);
@@ -90,16 +93,12 @@ impl LiveArea<'_> {
             "say what to do; / commands, @ files"
         };
         let composer = self.composer.render(width, (size.rows / 3).max(1), hint);
-        let (question, note_cursor) = self.questions.render(width, max_rows.saturating_sub(3), now);
+        let used = if is_low { max_rows } else { composer.rows.len() + 1 };
+        let (question, note_cursor) = self.questions.render(width, max_rows.saturating_sub(used).max(1), now);
         let mut list = self.completion.map(|list| list.render(width)).unwrap_or_default();
         list.truncate(max_rows.saturating_sub(composer.rows.len() + 1));
 
         let mut below: Vec<StyledLine> = Vec::new();
-        let cursor = match note_cursor {
-            Some((row, column)) => (row, column),
-            None if has_question => (question.len(), composer.cursor.1),
-            None => composer.cursor,
-        };
         let mut room = max_rows;
         // From the most to the least important: what can't be done without comes first.
         let mut take = |mut rows: Vec<StyledLine>| {
@@ -107,9 +106,17 @@ impl LiveArea<'_> {
             room -= rows.len();
             rows
         };
-        let status = take(vec![status]);
-        let composer_rows = take(composer.rows);
-        let question_rows = take(question);
+        // Where there is next to no room, that comes first which keys go to.
+        let is_question_first = is_low && self.questions.takes_keys(self.composer);
+        let (first, second) =
+            if is_question_first { (question, composer.rows) } else { (composer.rows, question) };
+        let mut status_rows = if is_low { Vec::new() } else { take(vec![status.clone()]) };
+        let (first, second) = (take(first), take(second));
+        let (question_rows, composer_rows) =
+            if is_question_first { (first, second) } else { (second, first) };
+        if is_low {
+            status_rows = take(vec![status]);
+        }
         let list = take(list);
         let activity = take(self.activity_rows(now, width));
         let queued = take(self.queued_rows(width));
@@ -124,11 +131,15 @@ impl LiveArea<'_> {
         above.extend(gap);
         above.extend(activity);
         above.extend(queued);
+        let cursor = match note_cursor {
+            Some(cursor) => cursor,
+            None => (question_rows.len() + composer.cursor.0, composer.cursor.1),
+        };
         let cursor_row = above.len() + cursor.0;
         below.extend(question_rows);
         below.extend(composer_rows);
         below.extend(list);
-        below.extend(status);
+        below.extend(status_rows);
         above.extend(below);
         let last = above.len().saturating_sub(1);
         (above, (cursor_row.min(last), cursor.1))

@@ -336,6 +336,8 @@ impl Questions {
             rows.extend(part.into_iter().take(taken));
         }
         rows.extend(keys);
+        // The note is written in a row of its own at the end.
+        rows.truncate(max_rows.saturating_sub(note_rows));
         let cursor = self.note.as_ref().map(|note| {
             let label = if request.model_question().is_some() { "  answer: " } else { "  no: " };
             // The cursor needs a column of its own.

@@ -1,11 +1,12 @@
 //! A terminal that changes its size: nothing of the live area stays where it was.
 
+use crossterm::event::{KeyCode, KeyModifiers};
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::screen::{Frame, Reflow, Screen, Size};
 use crate::theme::{BackgroundBrightness, ColorDepth, Theme};
 
-use super::player::{Player, command, started, streamed};
+use super::player::{Player, asked, command, decided, started, streamed};
 
 /// The words that stand in the composer, and nowhere else.
 const COMPOSER: &str = "› say";
@@ -58,4 +59,32 @@ fn a_wide_character_is_wrapped_whole() {
         let erased = screen.resize(Size { columns, rows: 24 });
         assert_eq!(erased, format!("\r{up}\x1b[J"), "{text} {columns}");
     }
+}
+
+#[test]
+fn in_a_terminal_of_few_rows_the_message_or_the_question_is_seen() {
+    let mut player = Player::new(40, 8);
+    player.play([started("go on")]);
+    for rows in 1..5 {
+        player.resize(40, rows);
+        assert!(player.screen().join("\n").contains(COMPOSER), "{rows}: {:?}", player.screen());
+        player.play([asked("c1", "make", None)]);
+        assert!(player.screen().join("\n").contains("May I run this?"), "{rows}: {:?}", player.screen());
+        player.press(KeyCode::Char('n'), KeyModifiers::NONE);
+        "not now".chars().for_each(|letter| player.press(KeyCode::Char(letter), KeyModifiers::NONE));
+        assert!(player.screen().join("\n").contains("no: not now"), "{rows}: {:?}", player.screen());
+        player.play([decided("c1", false)]);
+    }
+}
+
+#[test]
+fn the_cursor_stands_in_the_message_below_a_question() {
+    let mut player = Player::new(80, 24);
+    player.press(KeyCode::Char('a'), KeyModifiers::NONE);
+    player.press(KeyCode::Enter, KeyModifiers::ALT);
+    player.press(KeyCode::Char('b'), KeyModifiers::NONE);
+    player.play([started("go on"), asked("c1", "make", None)]);
+    let (row, column) = player.terminal.screen().cursor_position();
+    assert_eq!(player.screen()[usize::from(row)], "  b");
+    assert_eq!(column, 3);
 }
