@@ -240,7 +240,7 @@ impl App {
         // Whatever happened, the terminal is the person's again before anything else is awaited.
         let left = self.presentation.restore_terminal();
         drop(self.keys.take());
-        let resumable = self.logged_id();
+        let resumable = self.shown_id();
         let mut text =
             self.leave_session().await.map(|text| text.trim_end().to_owned() + "\n").unwrap_or_default();
         if let Some(id) = resumable {

@@ -236,7 +236,11 @@ impl App {
                 | Command::Discard
                 | Command::Isolate
         );
-        if needs_rest && self.conversation.is_working() {
+        let is_of_session = !matches!(command, Command::New | Command::Resume);
+        if needs_rest && is_of_session && self.refuse_if_watched() {
+            return Ok(LoopFlow::Continue);
+        }
+        if needs_rest && self.watch.is_none() && self.conversation.is_working() {
             self.notice = Some("the session works; Esc stops it first".to_owned());
             return Ok(LoopFlow::Continue);
         }
@@ -254,11 +258,18 @@ impl App {
                 | Command::Pin
                 | Command::Unpin
         );
+        let needs_work = matches!(
+            command,
+            Command::Diff | Command::Land | Command::Discard | Command::Undo | Command::Checkpoints
+        );
         if needs_session {
             self.open_resting_session().await;
             if self.refuse_if_watched() {
                 return Ok(LoopFlow::Continue);
             }
+        }
+        if needs_work && !self.open_unread_session().await {
+            return Ok(LoopFlow::Continue);
         }
         match command {
             Command::Quit => return Ok(LoopFlow::Quit),
@@ -353,7 +364,7 @@ impl App {
         };
         self.setup.delivery.isolate = Some(is_copy);
         let place = if is_copy { "in a copy, which /diff lands or drops" } else { "in your files" };
-        match self.open_session.as_ref().is_some_and(|open| open.has_log) {
+        match self.logged_id().is_some() {
             // A session that has begun stays where its work is.
             true => self.notice = Some(format!("the next session (/new) works {place}")),
             false => {
@@ -549,7 +560,10 @@ impl App {
             self.notice = Some("/export takes a new file, such as /export session.md".to_owned());
             return;
         }
-        let Some(id) = self.require_logged_id() else { return };
+        let Some(id) = self.shown_id() else {
+            self.notice = Some("nothing was said yet".to_owned());
+            return;
+        };
         let path = self.setup.environment.cwd.join(Path::new(argument));
         let format = ExportFormat::Conversation(ConversationFormat::Markdown);
         let exported = async {

@@ -46,6 +46,10 @@ impl App {
         let flow = match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.handle_key(key).await?,
             TerminalEvent::Paste(text) => {
+                if let Some(overlay) = self.presentation.overlay() {
+                    overlay.paste(&text);
+                    return Ok(LoopFlow::Continue);
+                }
                 let is_of_note = self.questions.takes_keys(&self.composer)
                     && self.questions.paste_into_note(&text, Instant::now());
                 if !is_of_note && !self.attach_pasted_image(&text) {

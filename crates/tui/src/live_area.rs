@@ -161,8 +161,9 @@ impl LiveArea<'_> {
             (false, Some(line)) => line,
             _ => StyledLine::new(Style::Dim, format!("working · {}", self.conversation.elapsed(now))),
         };
-        let line = StyledLine::new(Style::Accent, "• ")
-            .with(Style::Dim, format!("{} · Esc interrupts", line.to_text()));
+        let stops = if self.surroundings.is_watched { "" } else { " · Esc interrupts" };
+        let line =
+            StyledLine::new(Style::Accent, "• ").with(Style::Dim, format!("{}{stops}", line.to_text()));
         vec![cut_line(&line, width)]
     }
 

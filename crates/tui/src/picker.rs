@@ -110,6 +110,12 @@ impl Picker {
         PickerEffect::Stay
     }
 
+    /// Takes pasted words that narrow the list.
+    pub(crate) fn paste(&mut self, words: &str) {
+        self.words.push_str(words);
+        self.selected = 0;
+    }
+
     /// Returns the rows for a terminal's size, and the cursor.
     #[must_use]
     pub(crate) fn render(&self, size: Size) -> (Vec<StyledLine>, (usize, usize)) {

@@ -10,6 +10,7 @@ use journeyman_terminal::markdown::MarkerDisplay;
 use crate::alt_screen::AltScreen;
 use crate::background_query::BACKGROUND_QUERY;
 use crate::blocks::{BlockEntry, Detail, Layout, render_entries};
+use crate::composer::clean_paste;
 use crate::hyperlinks::Linker;
 use crate::picker::Picker;
 use crate::review::Review;
@@ -341,6 +342,16 @@ impl Presentation {
 }
 
 impl Overlay {
+    /// Takes pasted text for the words that are typed, if any are.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let words = clean_paste(text).replace('\n', " ");
+        match self {
+            Self::Transcript(viewer) | Self::Document(viewer, _) => viewer.paste(words.trim()),
+            Self::Picker(picker, _) => picker.paste(words.trim()),
+            Self::Review(_) => {}
+        }
+    }
+
     fn render(&mut self, entries: &[BlockEntry], size: Size) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         match self {
             Self::Transcript(viewer) => viewer.render(entries, size),

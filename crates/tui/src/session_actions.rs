@@ -309,6 +309,9 @@ impl App {
 impl App {
     /// Opens the list of messages to go back to.
     pub(crate) fn choose_rewind_point(&mut self) -> Result<(), HostError> {
+        if self.refuse_if_watched() {
+            return Ok(());
+        }
         let turnings: Vec<RewindPoint> = self.conversation.rewind_points().iter().rev().cloned().collect();
         if turnings.is_empty() {
             self.show_note(Style::Dim, "there is no message to go back to");
@@ -559,7 +562,7 @@ impl App {
 
     /// Begins to read the whole results of the session's calls, for the transcript.
     pub(crate) fn start_reading_results(&mut self) {
-        let Some(id) = self.logged_id() else { return };
+        let Some(id) = self.shown_id() else { return };
         let state = std::sync::Arc::clone(&self.setup.state);
         self.jobs.push(Box::pin(async move {
             let read =

@@ -205,6 +205,13 @@ impl Viewer {
         ViewerEffect::Stay
     }
 
+    /// Takes pasted words for the search that is typed, if one is.
+    pub(crate) fn paste(&mut self, words: &str) {
+        if let Some(search) = self.search.as_mut().filter(|search| search.is_typing) {
+            search.query.push_str(words);
+        }
+    }
+
     fn handle_search_key(&mut self, key: KeyEvent, entries: &[BlockEntry]) {
         let Some(search) = &mut self.search else { return };
         match key.code {

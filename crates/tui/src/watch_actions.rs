@@ -93,6 +93,25 @@ impl App {
         self.watch.is_some()
     }
 
+    /// Opens the session that only was watched, for what needs to know where its work is. Returns
+    /// false, and says so, where that can't be known now.
+    pub(crate) async fn open_unread_session(&mut self) -> bool {
+        if self.closed_session.as_ref().is_some_and(|closed| closed.template.is_none()) {
+            self.open_resting_session().await;
+            // A task that was cut off goes on.
+            if self.conversation.is_working() {
+                self.notice = Some("the session works; Esc stops it first".to_owned());
+                return false;
+            }
+        }
+        !self.refuse_if_watched()
+    }
+
+    /// Returns the session that is open, rests or is watched, if its log exists.
+    pub(crate) fn shown_id(&self) -> Option<SessionId> {
+        self.logged_id().or_else(|| self.watch.as_ref().map(|watch| watch.session.clone()))
+    }
+
     /// Returns true if no session is open, watched or about to be opened.
     pub(crate) fn has_no_session(&self) -> bool {
         self.open_session.is_none() && self.watch.is_none() && self.closed_session.is_none()

@@ -527,6 +527,47 @@ fn words_that_are_typed_while_a_message_comes_back_stay() {
 }
 
 #[test]
+fn what_is_pasted_into_a_page_is_no_part_of_the_message() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("Never asked.")]);
+    let mut person = chat(&server, &house, &[]);
+    person.sees("say what to do");
+    person.types("?");
+    person.sees("q closes");
+    person.types("\x1b[200~lost words\x1b[201~/");
+    person.types("\x1b[200~/pin TEXT\n\x1b[201~");
+    person.sees("//pin TEXT");
+    // The conversation ends because the message is empty.
+    person.types("\rq\x04");
+    assert_eq!(person.ends().0, 0);
+}
+
+#[test]
+fn a_search_in_the_history_that_is_given_up_leaves_the_text() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("Hello."), say("I see.")]);
+    let mut person = chat(&server, &house, &["an earlier message"]);
+    person.sees("Hello.");
+    person.sees("say what to do");
+    person.types("a draft\x12earlier");
+    person.sees("search the history: earlier");
+    person.types("\x03");
+    person.sees("› a draft");
+    person.types("\r");
+    person.sees("I see.");
+    person.sees("say what to do");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+    assert!(server.seen()[1].newest().contains("a draft"));
+}
+
+#[test]
 fn the_reason_of_a_refusal_may_be_pasted() {
     if !needs(&["setsid"]) {
         return;
