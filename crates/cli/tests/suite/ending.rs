@@ -1,5 +1,7 @@
 //! How a run ends, and with which exit code.
 
+use std::ops::RangeInclusive;
+
 use journeyman_protocol::{CheckOutcome, Event, Evidence, RunOutcome};
 use serde_json::json;
 
@@ -107,12 +109,14 @@ fn limits_end_in_5() {
     const PRICE: &str = "[providers.custom.models.tiny]\ninput = 1000000.0\noutput = 0\n";
     let busy = || (0..9).map(|_| Step::from(call("list_files", json!({})))).collect::<Vec<_>>();
     // Flags, configuration, replies, requests made, and what the summary names.
-    type Case<'a> = (&'a [&'a str], &'a str, Vec<Step>, usize, &'a str);
+    type Case<'a> = (&'a [&'a str], &'a str, Vec<Step>, RangeInclusive<usize>, &'a str);
     let cases: Vec<Case<'_>> = vec![
-        (&["--max-turns", "2"], "", busy(), 2, "--max-turns"),
-        (&["--budget", "0.01"], PRICE, busy(), 1, "--budget"),
-        (&["--timeout", "300ms"], "", vec![Step::Stall], 1, "time ran out"),
-        (&["--max-turns", "9"], "", (0..9).map(|_| say("So…").cut_off().into()).collect(), 3, "cut off"),
+        (&["--max-turns", "2"], "", busy(), 2..=2, "--max-turns"),
+        (&["--budget", "0.01"], PRICE, busy(), 1..=1, "--budget"),
+        // On a busy machine the time is over before anything is asked.
+        (&["--timeout", "300ms"], "", vec![Step::Stall], 0..=1, "time ran out"),
+        (&["--timeout", "1ms"], "", vec![Step::Stall], 0..=1, "time ran out"),
+        (&["--max-turns", "9"], "", (0..9).map(|_| say("So…").cut_off().into()).collect(), 3..=3, "cut off"),
     ];
     for (flags, config, steps, requests, wanted) in cases {
         let house = House::with_greeter();
@@ -123,7 +127,7 @@ fn limits_end_in_5() {
         let report = server.run(&house, &flags).run().expect(5).report();
         assert_eq!(report.outcome, RunOutcome::Limit, "{flags:?}");
         assert!(report.summary.contains(wanted), "{flags:?}: {}", report.summary);
-        assert_eq!(server.seen().len(), requests, "{flags:?}");
+        assert!(requests.contains(&server.seen().len()), "{flags:?}");
         assert_eq!(house.tree(), before);
         assert_eq!(house.sessions()[0]["status"], "limit");
     }
