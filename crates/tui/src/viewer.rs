@@ -51,6 +51,9 @@ pub(crate) struct Viewer {
     /// The first row that is shown; `None` follows the end.
     top: Option<usize>,
     search: Option<ViewerSearch>,
+    /// The row of the search that was gone to by the newest key. It may be below the first one that
+    /// is shown.
+    found: Option<usize>,
     size: Size,
     /// The whole results of calls, as far as they are known.
     results: HashMap<CallId, String>,
@@ -68,6 +71,7 @@ impl Viewer {
             focus: None,
             top: (!from_end).then_some(0),
             search: None,
+            found: None,
             size: Size { columns: 80, rows: 24 },
             results: HashMap::new(),
         }
@@ -128,6 +132,7 @@ impl Viewer {
         let width = self.size.columns;
         if self.rendered.width != width || self.rendered.blocks.len() > entries.len() {
             self.rendered = RenderedRows { width, blocks: Vec::new() };
+            self.found = None;
         }
         let short = Layout { width, marks: self.marks, detail: Detail::Folded };
         let layout = |place: usize| entries.get(place).map_or(short, |entry| self.layout(place, entry));
@@ -180,6 +185,7 @@ impl Viewer {
         }
         let page = self.size.rows.saturating_sub(RESERVED_ROWS + 2).max(1);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let found = self.found.take();
         match key.code {
             KeyCode::Char('t' | 'c') if control => return ViewerEffect::Close,
             KeyCode::Char('q') | KeyCode::Esc => return ViewerEffect::Close,
@@ -194,8 +200,8 @@ impl Viewer {
             KeyCode::Char('/') => {
                 self.search = Some(ViewerSearch { is_typing: true, ..ViewerSearch::default() })
             }
-            KeyCode::Char('n') => self.find_next(true),
-            KeyCode::Char('N') => self.find_next(false),
+            KeyCode::Char('n') => self.find_next(found, true),
+            KeyCode::Char('N') => self.find_next(found, false),
             KeyCode::Tab => self.move_focus(entries, true),
             KeyCode::BackTab => self.move_focus(entries, false),
             KeyCode::Enter => self.toggle(entries),
@@ -216,15 +222,18 @@ impl Viewer {
         let Some(search) = &mut self.search else { return };
         match key.code {
             KeyCode::Esc => self.search = None,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => self.search = None,
             KeyCode::Enter => {
                 search.is_typing = false;
                 self.open_matches(entries);
-                self.find_next(false);
+                self.find_next(None, false);
             }
             KeyCode::Backspace => {
                 search.query.pop();
             }
-            KeyCode::Char(letter) => search.query.push(letter),
+            KeyCode::Char(letter) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+                search.query.push(letter);
+            }
             _ => {}
         }
     }
@@ -242,8 +251,9 @@ impl Viewer {
         self.top = (target < last_top || self.top == Some(0) && target == 0).then_some(target);
     }
 
-    /// Goes to the next row with the words, or the one before; the search has no ends.
-    fn find_next(&mut self, forward: bool) {
+    /// Goes from a row, or the first that is shown, to the next one with the words, or the one
+    /// before; the search has no ends.
+    fn find_next(&mut self, from: Option<usize>, forward: bool) {
         let Some(query) = self.search.as_ref().map(|search| search.query.to_lowercase()) else { return };
         let rows = self.rendered.blocks.iter().flatten();
         let matches: Vec<usize> = rows
@@ -251,13 +261,13 @@ impl Viewer {
             .filter(|(_, row)| !query.is_empty() && row.to_text().to_lowercase().contains(&query))
             .map(|(place, _)| place)
             .collect();
-        let top = self.current_top();
+        let from = from.unwrap_or_else(|| self.current_top());
         let found = match forward {
-            true => matches.iter().find(|place| **place > top).or(matches.first()),
-            false => matches.iter().rev().find(|place| **place < top).or(matches.last()),
+            true => matches.iter().find(|place| **place > from).or(matches.first()),
+            false => matches.iter().rev().find(|place| **place < from).or(matches.last()),
         };
         if let Some(place) = found {
-            self.top = Some(*place);
+            (self.top, self.found) = (Some(*place), Some(*place));
         }
     }
 

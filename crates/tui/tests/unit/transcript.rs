@@ -101,3 +101,37 @@ fn a_call_whose_result_is_not_read_yet_shows_its_ends_and_asks_for_the_rest() {
     assert!(!transcript.viewer.needs_results(transcript.player.conversation.entries()));
     assert!(transcript.rows(80, 100).concat().contains("line 2990"));
 }
+
+#[test]
+fn a_search_goes_on_from_each_match_and_has_no_end() {
+    let mut transcript = Transcript::new();
+    let results = (1..=100).map(|line| format!("line {line}{}\n", if line % 30 > 27 { " here" } else { "" }));
+    let results = HashMap::from([(CallId::new("c2"), results.collect())]);
+    transcript.viewer.set_results(results);
+    transcript.rows(80, 24);
+    // All matches of the last page are on it: those are passed one after the other.
+    transcript.press("/here\n");
+    let mut seen = Vec::new();
+    for _ in 0..12 {
+        let rows = transcript.rows(80, 24);
+        seen.push(
+            rows.iter()
+                .find_map(|row| row.trim().strip_prefix("line ")?.split(' ').next()?.parse::<u32>().ok())
+                .unwrap(),
+        );
+        transcript.press("n");
+    }
+    for first in [28, 58] {
+        assert!(seen.iter().filter(|one| **one == first).count() >= 2, "{seen:?}");
+    }
+}
+
+#[test]
+fn a_key_with_control_is_no_letter_of_a_search() {
+    let mut transcript = Transcript::new();
+    transcript.press("/a");
+    let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    transcript.viewer.handle_key(key, transcript.player.conversation.entries());
+    let rows = transcript.rows(80, 24);
+    assert!(rows[23].contains("/ searches"), "{}", rows[23]);
+}
