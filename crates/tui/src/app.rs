@@ -51,7 +51,7 @@ pub enum ConversationStart {
 /// The result of work that the loop waits for while it goes on.
 pub(crate) enum JobResult {
     /// A message was sent, or not.
-    Sent { text: String, sent: Result<MessageId, AgentError> },
+    Sent { message: String, text: String, sent: Result<MessageId, AgentError> },
     /// A queued message was taken back, or the session has taken it.
     Withdrawn { queued: QueuedText, withdrawn: Result<bool, AgentError> },
     /// The session was asked to stop, with the messages that it hadn't taken.
@@ -86,6 +86,8 @@ pub(crate) struct QueuedText {
     pub(crate) id: Option<MessageId>,
     /// The message as the person wrote it.
     pub(crate) text: String,
+    /// True if a run has begun since it was sent.
+    pub(crate) is_of_run: bool,
 }
 
 /// The part of a session's past that is shown when it is opened.
@@ -440,13 +442,12 @@ impl App {
     /// Applies an event of the session.
     pub(crate) fn apply_event(&mut self, envelope: &Envelope, now: Instant) {
         match &envelope.event {
-            Event::RunStarted { task, .. } => {
-                self.queued.retain(|queued| !task.contains(queued.text.trim()));
+            Event::RunStarted { .. } => {
+                self.queued.iter_mut().for_each(|queued| queued.is_of_run = true);
                 if let Some(open) = &mut self.open_session {
                     open.has_log = true;
                 }
             }
-            Event::MessageJoined { text } => self.queued.retain(|queued| !text.contains(queued.text.trim())),
             Event::Done { .. } => {
                 self.notice = None;
                 if let Some(open) = &mut self.open_session {
@@ -458,6 +459,7 @@ impl App {
         }
         self.notify_person(&envelope.event);
         self.conversation.apply(envelope, now);
+        self.forget_taken_messages(envelope);
         self.questions.handle_event(envelope, now);
         if let Some(note) = self.questions.take_abandoned_note() {
             self.put_before_message(vec![note]);

@@ -13,7 +13,7 @@ use journeyman_host::sessions::find_session;
 use journeyman_host::state::format_minute;
 use journeyman_host::undo::{UndoResult, redo, undo_session};
 use journeyman_host::{Context as _, HostError};
-use journeyman_protocol::{Mode, group_digits};
+use journeyman_protocol::{Envelope, Event, Mode, group_digits};
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::app::{App, JobResult, LoopFlow, QueuedText, open_event_stream};
@@ -67,11 +67,11 @@ impl App {
         let text = std::iter::once(message.clone()).chain(attached).collect::<Vec<_>>().join("\n\n");
         let mut images = self.composer.images_in(&message);
         images.extend(self.plain.iter_mut().flat_map(|plain| std::mem::take(&mut plain.images)));
-        self.queued.push(QueuedText { id: None, text: message });
+        self.queued.push(QueuedText { id: None, text: message.clone(), is_of_run: false });
         let session = open.session.clone();
         self.jobs.push(Box::pin(async move {
             let sent = session.send(UserMessage { text: text.clone(), images }).await;
-            JobResult::Sent { text, sent }
+            JobResult::Sent { message, text, sent }
         }));
         self.presentation.invalidate();
     }
@@ -97,8 +97,8 @@ impl App {
             self.notice = None;
         }
         match end {
-            JobResult::Sent { text, sent: Ok(id) } => {
-                let sent = |queued: &&mut QueuedText| queued.id.is_none() && text.starts_with(&queued.text);
+            JobResult::Sent { message, sent: Ok(id), .. } => {
+                let sent = |queued: &&mut QueuedText| queued.id.is_none() && queued.text == message;
                 if let Some(queued) = self.queued.iter_mut().find(sent) {
                     queued.id = Some(id);
                 }
@@ -109,8 +109,8 @@ impl App {
             }
             JobResult::Stopped { withdrawn } => self.restore_withdrawn_messages(&withdrawn),
             JobResult::Withdrawn { .. } => self.notice = Some("the session has read it already".to_owned()),
-            JobResult::Sent { text, sent: Err(error) } => {
-                self.queued.retain(|queued| !text.starts_with(&queued.text));
+            JobResult::Sent { message, text, sent: Err(error) } => {
+                self.queued.retain(|queued| queued.id.is_some() || queued.text != message);
                 self.put_before_message(vec![text]);
                 self.show_note(Style::Bad, &format!("the message was not sent: {error}"));
             }
@@ -154,6 +154,19 @@ impl App {
             }
         }
         Ok(LoopFlow::Continue)
+    }
+
+    /// Forgets the queued messages that the run has taken whose event this is. The events don't say
+    /// which: their texts are redacted, and hooks may refuse some. The session may be further on: a
+    /// message that the next run has taken stays until that run begins here.
+    pub(crate) fn forget_taken_messages(&mut self, envelope: &Envelope) {
+        let Some(open) = self.open_session.as_ref().filter(|_| !self.queued.is_empty()) else { return };
+        let is_over = matches!(envelope.event, Event::Done { .. });
+        if is_over || self.conversation.is_working() {
+            let waiting = open.session.waiting_messages();
+            let is_taken = |queued: &QueuedText| queued.id.is_some_and(|id| !waiting.contains(&id));
+            self.queued.retain(|queued| !is_taken(queued) || is_over && !queued.is_of_run);
+        }
     }
 
     /// Puts messages that the session hasn't taken before the text that is being written.

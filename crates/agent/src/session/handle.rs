@@ -242,6 +242,12 @@ impl SessionHandle {
             .map_err(|died| AgentError::Background { what: "withdrawing", reason: died.to_string() })?
     }
 
+    /// Returns the messages of a person that no task has taken yet.
+    #[must_use]
+    pub fn waiting_messages(&self) -> Vec<MessageId> {
+        self.0.shared.waiting_messages()
+    }
+
     /// Answers a question. Returns false if it is not open: never asked, already answered or
     /// withdrawn.
     pub fn decide(&self, call: &CallId, answer: PermissionAnswer) -> bool {

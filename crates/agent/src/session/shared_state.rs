@@ -278,6 +278,13 @@ impl SessionShared {
         lock(&self.messages).waiting.iter().cloned().collect()
     }
 
+    /// Returns the queued messages of a person in order.
+    pub(crate) fn waiting_messages(&self) -> Vec<MessageId> {
+        let queue = lock(&self.messages);
+        let users = queue.waiting.iter().filter(|queued| queued.kind == MessageKind::User);
+        users.map(|queued| queued.id).collect()
+    }
+
     /// Returns all queued messages as [`Self::queued_messages`] does, and holds them: they can't be
     /// withdrawn until they are removed or released.
     pub(crate) fn hold_queued(&self) -> Vec<QueuedMessage> {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{House, Output, Person, Reply, Server, Step, call, needs, polite_edit, say};
+use crate::support::{House, KEY, Output, Person, Reply, Server, Step, call, needs, polite_edit, say};
 
 /// `jm chat` at a terminal of 80 columns.
 pub fn chat(server: &Server, house: &House, flags: &[&str]) -> Person {
@@ -330,6 +330,17 @@ fn lines_of_a_pipe_are_a_conversation() {
         rest = behind;
     }
     assert_eq!(ran.stdout.matches("The greeting").count(), 1, "{}", ran.stdout);
+}
+
+#[test]
+fn a_message_with_a_secret_leaves_the_queue() {
+    let house = House::with_greeter();
+    let server = Server::chat([say("I have it."), say("And that too.")]);
+    let jm = server.command(&house, &["chat"], &[]);
+    let ran = jm.input(&format!("use the key {KEY} here\nand then?\n")).run();
+    assert!(ran.status.success(), "{}", ran.stderr);
+    let (first, second) = ran.stdout.split_once("I have it.").unwrap();
+    assert!(!first.contains(KEY) && second.contains("And that too."), "{}", ran.stdout);
 }
 
 #[test]
