@@ -124,6 +124,9 @@ pub(crate) const COMMANDS: &[CommandInfo] = &[
 pub(crate) enum ParsedCommand {
     /// A command with its argument.
     Known(Command, String),
+    /// A command that takes no argument, by its name, with one: it may be meant as a message, and
+    /// would do more than it says.
+    Excess(&'static str),
     /// No command: the name as typed, and the nearest one.
     Unknown(String, Option<&'static str>),
 }
@@ -138,17 +141,15 @@ pub(crate) fn parse_command(message: &str) -> Option<ParsedCommand> {
     if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-') {
         return None;
     }
-    if let Some(found) = COMMANDS.iter().find(|info| info.name == name) {
-        return Some(ParsedCommand::Known(found.command, argument.to_owned()));
-    }
-    let alias = match name {
-        "exit" | "q" => Some(Command::Quit),
-        "clear" => Some(Command::New),
-        "rewind" => Some(Command::Back),
-        _ => None,
+    let usual = match name {
+        "exit" | "q" => "quit",
+        "clear" => "new",
+        "rewind" => "back",
+        other => other,
     };
-    Some(match alias {
-        Some(command) => ParsedCommand::Known(command, argument.to_owned()),
+    Some(match COMMANDS.iter().find(|info| info.name == usual) {
+        Some(found) if found.argument.is_empty() && !argument.is_empty() => ParsedCommand::Excess(found.name),
+        Some(found) => ParsedCommand::Known(found.command, argument.to_owned()),
         None => ParsedCommand::Unknown(name.to_owned(), nearest_command(name)),
     })
 }
@@ -190,6 +191,8 @@ mod tests {
             ("/help", known(Command::Help, "")),
             (" /mode  auto ", known(Command::Mode, "auto")),
             ("/exit", known(Command::Quit, "")),
+            ("/undo only a.rs", Some(ParsedCommand::Excess("undo"))),
+            ("/clear\nthe cache", Some(ParsedCommand::Excess("new"))),
             ("/modle x", unknown("modle", Some("model"))),
             ("/zzz", unknown("zzz", None)),
             ("/usr/bin/env is a path", None),

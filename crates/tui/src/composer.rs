@@ -195,8 +195,20 @@ impl Composer {
     /// Returns the message with what was pasted in its place.
     #[must_use]
     pub(crate) fn expanded_text(&self) -> String {
-        let unfold = |text: String, (stand_in, pasted): &(String, String)| text.replacen(stand_in, pasted, 1);
-        self.pastes.iter().fold(self.buffer.text().to_owned(), unfold)
+        let text = self.buffer.text();
+        let pastes = self.pastes.iter();
+        let found =
+            pastes.filter_map(|(stand_in, pasted)| Some((text.find(stand_in)?, stand_in.len(), pasted)));
+        let mut found: Vec<(usize, usize, &String)> = found.collect();
+        found.sort_unstable();
+        let (mut expanded, mut passed) = (String::new(), 0);
+        for (start, length, pasted) in found {
+            expanded.push_str(text.get(passed..start).unwrap_or_default());
+            expanded.push_str(pasted);
+            passed = start + length;
+        }
+        expanded.push_str(text.get(passed..).unwrap_or_default());
+        expanded
     }
 
     /// Adds a message to the history, once.
@@ -568,6 +580,16 @@ mod tests {
         composer.paste(&pasted);
         press(&mut composer, KeyCode::Backspace, KeyModifiers::NONE);
         assert_eq!(composer.text(), "", "it goes as one");
+    }
+
+    #[test]
+    fn a_paste_with_the_words_of_another_one_is_sent_as_it_is() {
+        let mut composer = Composer::default();
+        let [first, second] = ["see [paste 2: 20 lines]\n", "other\n"].map(|line| line.repeat(20));
+        composer.paste(&first);
+        composer.paste(&second);
+        assert_eq!(composer.text(), "[paste 1: 20 lines][paste 2: 20 lines]");
+        assert_eq!(composer.expanded_text(), format!("{first}{second}"));
     }
 
     #[test]

@@ -308,6 +308,11 @@ impl App {
         }
         match parse_command(&message) {
             Some(ParsedCommand::Known(command, argument)) => self.run_slash_command(command, &argument).await,
+            Some(ParsedCommand::Excess(name)) => {
+                self.notice = Some(format!("/{name} takes nothing behind it"));
+                self.composer.set_text(&message);
+                Ok(LoopFlow::Continue)
+            }
             other => {
                 // A file of the user's or the project's may be the command.
                 let (environment, root) = (&self.setup.environment, &self.setup.root);
