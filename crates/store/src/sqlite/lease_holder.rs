@@ -19,6 +19,9 @@ use crate::private_directories::path_with_suffix;
 /// The part of a holder file's name between the database's name and the holder's.
 const HOLDER_FILE_INFIX: &str = "-holder-";
 
+/// The lock of a look at a holder file. It excludes no other look.
+const PROBE: FlockOperation = FlockOperation::NonBlockingLockShared;
+
 /// The locked holder file of this store.
 #[derive(Debug)]
 pub(super) struct HolderFile {
@@ -100,7 +103,7 @@ fn probe(path: &Path) -> Liveness {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Liveness::Dead,
         Err(_) => return Liveness::Unknown,
     };
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match flock(&file, PROBE) {
         Ok(()) => {
             // A leftover file costs only its name.
             drop(fs::remove_file(path));
@@ -129,4 +132,26 @@ fn remove_dead_holders(database: &Path) {
 
 fn holder_path(database: &Path, name: &str) -> PathBuf {
     path_with_suffix(database, &format!("{HOLDER_FILE_INFIX}{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_that_look_at_once_none_takes_the_other_for_the_holder() {
+        let home = tempfile::tempdir().unwrap();
+        let database = home.path().join("sessions.db");
+        let holder = HolderFile::claim(&database).unwrap().unwrap();
+        assert_eq!(holder_liveness(&database, holder.name()), Liveness::Alive);
+        let left = holder_path(&database, "left");
+        File::create(&left).unwrap();
+        let look = || {
+            let file = File::open(&left).unwrap();
+            flock(&file, PROBE).map(|()| file)
+        };
+        let other = look().unwrap();
+        assert_eq!(holder_liveness(&database, "left"), Liveness::Dead);
+        drop(other);
+    }
 }
