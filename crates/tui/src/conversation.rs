@@ -2,11 +2,15 @@
 
 use std::io::IsTerminal as _;
 
+use journeyman_agent::store::Store;
+use journeyman_agent::{Record, record_of};
 use journeyman_host::sessions::list_user_sessions;
 use journeyman_host::state::find_session_log;
 use journeyman_host::{Context as _, HostError};
+use journeyman_protocol::{MessageKind, Seq, SessionId};
 
 use crate::app::{App, ConversationStart};
+use crate::attachments::split_attachments;
 use crate::hyperlinks::Linker;
 use crate::open_session::ConversationSetup;
 use crate::plain::PlainMode;
@@ -17,6 +21,11 @@ use crate::theme::Theme;
 
 /// Maximum earlier messages that the composer recalls.
 const MAX_HISTORY: usize = 200;
+/// Maximum earlier messages, the newest, that it recalls whole. Reading one takes time before the
+/// first prompt.
+const MAX_WHOLE_HISTORY: usize = 40;
+/// Maximum records of a log before its first message: how the session is to run.
+const MAX_RECORDS_BEFORE_MESSAGE: usize = 4;
 
 /// Returns true if a person is at a terminal that this process reads and writes.
 #[must_use]
@@ -61,7 +70,26 @@ async fn read_history(setup: &ConversationSetup) -> Vec<String> {
         return Vec::new();
     }
     let root = setup.root.display().to_string();
-    let sessions = list_user_sessions(&setup.state, Some(&root), MAX_HISTORY).await;
-    let titles = sessions.unwrap_or_default().into_iter().rev().map(|session| session.title);
-    titles.filter(|title| !title.trim().is_empty()).collect()
+    let sessions = list_user_sessions(&setup.state, Some(&root), MAX_HISTORY).await.unwrap_or_default();
+    let mut messages = Vec::with_capacity(sessions.len());
+    for (place, session) in sessions.into_iter().enumerate() {
+        // A title is the beginning of the first line.
+        let whole = match place < MAX_WHOLE_HISTORY {
+            true => read_first_message(&*setup.state.store, &session.id).await,
+            false => None,
+        };
+        messages.push(whole.unwrap_or(session.title));
+    }
+    messages.reverse();
+    messages.retain(|message| !message.trim().is_empty());
+    messages
+}
+
+async fn read_first_message(store: &dyn Store, session: &SessionId) -> Option<String> {
+    let records = store.read_records(session, Seq::START, MAX_RECORDS_BEFORE_MESSAGE).await.ok()?;
+    let message = records.iter().find_map(|entry| match record_of(entry)? {
+        Record::Queued(message) if message.kind == MessageKind::User => Some(message.text),
+        _ => None,
+    });
+    message.map(|text| split_attachments(&text).0.to_owned())
 }

@@ -557,6 +557,28 @@ fn what_is_pasted_into_a_page_is_no_part_of_the_message() {
 }
 
 #[test]
+fn a_message_of_an_earlier_session_comes_back_whole() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([say("Hello."), say("Hello again.")]);
+    let long = format!("make it {}polite", "very ".repeat(40));
+    let message = format!("{long}\n\n- in German\n- in 漢字");
+    server.run(&house, &["--no-check", &message]).run();
+    let mut person = chat(&server, &house, &[]);
+    person.sees("say what to do");
+    person.types("\x1b[A");
+    person.sees("in German");
+    person.types("\r");
+    person.sees("Hello again.");
+    person.sees("say what to do");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+    assert!(server.seen()[1].newest().contains(&message));
+}
+
+#[test]
 fn a_search_in_the_history_that_is_given_up_leaves_the_text() {
     if !needs(&["setsid"]) {
         return;
