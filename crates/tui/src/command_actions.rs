@@ -228,12 +228,9 @@ impl App {
         self.notice = Some("the command runs… · Esc stops".to_owned());
     }
 
-    /// Obeys a command.
-    pub(crate) async fn run_slash_command(
-        &mut self,
-        command: Command,
-        argument: &str,
-    ) -> Result<LoopFlow, HostError> {
+    /// Prepares the session for a command. Returns false, and says why, if the command can't run
+    /// now.
+    async fn prepare_for_command(&mut self, command: Command) -> bool {
         let needs_rest = matches!(
             command,
             Command::Model
@@ -251,14 +248,14 @@ impl App {
         );
         let is_of_session = !matches!(command, Command::New | Command::Resume);
         if needs_rest && is_of_session && self.refuse_if_watched() {
-            return Ok(LoopFlow::Continue);
+            return false;
         }
         if needs_rest && self.watch.is_none() && self.conversation.is_working() {
             self.notice = Some("the session works; Esc stops it first".to_owned());
-            return Ok(LoopFlow::Continue);
+            return false;
         }
         if needs_rest && self.refuse_while_landing() {
-            return Ok(LoopFlow::Continue);
+            return false;
         }
         let needs_session = matches!(
             command,
@@ -278,10 +275,19 @@ impl App {
         if needs_session {
             self.open_resting_session().await;
             if self.refuse_if_watched() {
-                return Ok(LoopFlow::Continue);
+                return false;
             }
         }
-        if needs_work && !self.open_unread_session().await {
+        !needs_work || self.open_unread_session().await
+    }
+
+    /// Obeys a command.
+    pub(crate) async fn run_slash_command(
+        &mut self,
+        command: Command,
+        argument: &str,
+    ) -> Result<LoopFlow, HostError> {
+        if !self.prepare_for_command(command).await {
             return Ok(LoopFlow::Continue);
         }
         match command {

@@ -108,7 +108,7 @@ impl Screen {
             links: self.links.clone(),
         };
         if self.size.rows < 2 {
-            // There is no row above the live one: each is written there, and goes up by a line feed.
+            // There is no row above the live one: each is written there and goes up by a line feed.
             for row in std::mem::take(&mut finished) {
                 self.draw_fitting_rows(Vec::new(), &[row], (0, 0), &mut out);
                 out.out.push_str("\r\n");

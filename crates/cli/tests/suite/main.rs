@@ -26,6 +26,7 @@ mod conformance;
 mod context;
 mod conversation;
 mod conversation_copies;
+mod conversation_messages;
 mod conversation_processes;
 mod cut_off;
 mod damage;
