@@ -1,6 +1,7 @@
 //! Messages, commands and their results.
 
 use std::path::Path;
+use std::time::Instant;
 
 use journeyman_agent::workspace::{CheckpointInfo, UndoTarget};
 use journeyman_agent::{AgentError, UserMessage};
@@ -627,6 +628,7 @@ impl App {
         drop(self.keys.take());
         let done = work(self);
         self.keys = Some(open_event_stream());
+        self.questions.delay_keys(Instant::now());
         Ok(done)
     }
 

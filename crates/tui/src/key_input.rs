@@ -75,7 +75,7 @@ impl App {
         let was_at_rest = self.composer.is_at_rest();
         let flow = self.route_key(key).await;
         if !was_at_rest && self.composer.is_at_rest() {
-            self.questions.note_message_end(Instant::now());
+            self.questions.delay_keys(Instant::now());
         }
         flow
     }
@@ -346,6 +346,7 @@ impl App {
 
     pub(crate) fn close_overlay(&mut self) -> Result<(), HostError> {
         self.copy_review = None;
+        self.questions.delay_keys(Instant::now());
         self.presentation.close_overlay().context("the terminal")?;
         Ok(())
     }

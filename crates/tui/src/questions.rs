@@ -125,8 +125,9 @@ impl Questions {
         self.has_focus = !self.has_focus;
     }
 
-    /// Notes that a message was sent or removed. Whoever goes on typing means the next one.
-    pub(crate) fn note_message_end(&mut self, now: Instant) {
+    /// Hears no key for a moment, as if the question had just appeared: a message was sent or
+    /// removed, and whoever goes on typing means the next one; or something else stood before it.
+    pub(crate) fn delay_keys(&mut self, now: Instant) {
         if let Some((_, since)) = &mut self.shown {
             *since = now;
         }

@@ -126,3 +126,27 @@ fn a_message_with_a_secret_leaves_the_queue() {
     let (first, second) = ran.stdout.split_once("I have it.").unwrap();
     assert!(!first.contains(KEY) && second.contains("And that too."), "{}", ran.stdout);
 }
+
+#[test]
+fn what_is_typed_as_a_page_is_left_is_no_answer() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let server = Server::chat([call("run_command", json!({"command": "touch -f one"})), say("I see.")]);
+    let mut person = chat(&server, &house, &["--no-check", "make a file"]);
+    person.sees("touch -f one");
+    person.sees(" details");
+    person.types("d");
+    person.sees("q closes");
+    person.types("qy");
+    person.sees("› y");
+    person.types("\x15");
+    person.sees(" details");
+    person.types("n\r");
+    person.sees("I see.");
+    person.sees("say what to do");
+    person.types("\x04");
+    assert_eq!(person.ends().0, 0);
+    assert!(!house.project().join("one").exists());
+}

@@ -116,7 +116,7 @@ impl Player {
             let was_at_rest = self.composer.is_at_rest();
             self.composer.handle_key(key, self.screen.size().columns);
             if !was_at_rest && self.composer.is_at_rest() {
-                self.questions.note_message_end(self.now);
+                self.questions.delay_keys(self.now);
             }
         }
         self.draw();
