@@ -121,7 +121,7 @@ fn a_message_with_a_secret_leaves_the_queue() {
     let house = House::with_greeter();
     let server = Server::chat([say("I have it."), say("And that too.")]);
     let jm = server.command(&house, &["chat"], &[]);
-    let ran = jm.input(&format!("use the key {KEY} here\nand then?\n")).run();
+    let ran = jm.input(format!("use the key {KEY} here\nand then?\n")).run();
     assert!(ran.status.success(), "{}", ran.stderr);
     let (first, second) = ran.stdout.split_once("I have it.").unwrap();
     assert!(!first.contains(KEY) && second.contains("And that too."), "{}", ran.stdout);
