@@ -19,6 +19,8 @@ use crate::composer::{Composer, clean_paste};
 const KEY_GRACE_TIME: Duration = Duration::from_millis(400);
 /// Maximum rows of a call's arguments or diff; one key shows all.
 const MAX_BODY_ROWS: usize = 12;
+/// Rows of it that are shown also below a long question.
+const MIN_BODY_ROWS: usize = 4;
 /// Maximum further questions that are listed.
 const MAX_LISTED_QUESTIONS: usize = 4;
 
@@ -151,10 +153,13 @@ impl Questions {
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return QuestionEffect::Ignored;
         }
+        let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
+        if key.code == KeyCode::PageDown {
+            return QuestionEffect::ShowWhole(whole_call_lines(request));
+        }
         if self.note.is_some() {
             return self.handle_note_key(key);
         }
-        let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
         if let Some(question) = request.model_question() {
             return self.handle_answer_key(key, question.options.len());
         }
@@ -284,6 +289,9 @@ impl Questions {
     #[must_use]
     pub(crate) fn render_whole(&self, width: usize, max_rows: usize) -> Vec<StyledLine> {
         let heard = self.shown.as_ref().map(|(_, since)| *since + KEY_GRACE_TIME);
+        // No key shows the rest of a question of the model's.
+        let is_question = self.queue.first().is_some_and(|request| request.model_question().is_some());
+        let max_rows = if is_question { usize::MAX } else { max_rows };
         heard.map_or_else(Vec::new, |heard| self.render(width, max_rows, heard).0)
     }
 
@@ -312,7 +320,7 @@ impl Questions {
         };
         let asker = self.waiting.iter().find(|waiting| waiting.call == request.call);
         let asker = asker.and_then(|waiting| waiting.agent.as_deref());
-        let head = wrap_lines(vec![question_title(request, asker, self.waiting.len())], width);
+        let mut head = wrap_lines(vec![question_title(request, asker, self.waiting.len())], width);
         let keys = match self.time_until_keys_accepted(now) {
             None => self.key_line(request),
             // Until then they belong to what the person was typing.
@@ -320,15 +328,26 @@ impl Questions {
         };
         let keys = wrap_lines(vec![keys], width);
         let note_rows = usize::from(self.note.is_some());
-        let mut room = max_rows.saturating_sub(head.len() + keys.len() + note_rows);
         // What would happen comes before why it is asked, and that before what else is asked.
         let mut body = wrap_lines(body_lines(request), width);
+        // Each letter begins an answer to a question of the model's.
+        let is_question = request.model_question().is_some();
+        let how = if is_question { "PageDown shows all" } else { "d shows the whole" };
+        let more = StyledLine::new(Style::Dim, format!("  … {how}"));
+        let beside = keys.len() + note_rows + body.len().min(MIN_BODY_ROWS);
+        let head_room = max_rows.saturating_sub(beside).max(2);
+        if head.len() > head_room {
+            head.truncate(head_room - 1);
+            head.push(more.clone());
+        }
+        let mut room = max_rows.saturating_sub(head.len() + keys.len() + note_rows);
         let reasons = wrap_lines(reason_lines(request), width);
         let others = wrap_lines(self.queued_question_lines(request), width);
-        let body_room = room.saturating_sub(reasons.len()).clamp(1, MAX_BODY_ROWS);
+        let max_body = if is_question { usize::MAX } else { MAX_BODY_ROWS };
+        let body_room = room.saturating_sub(reasons.len()).clamp(1, max_body);
         if body.len() > body_room {
             body.truncate(body_room.saturating_sub(1));
-            body.push(StyledLine::new(Style::Dim, "  … d shows the whole"));
+            body.push(more);
         }
         let mut rows = head;
         for part in [body, reasons, others] {
@@ -458,6 +477,10 @@ fn body_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
 
 /// Returns everything about a call.
 fn whole_call_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
+    if let Some(question) = request.model_question() {
+        let text = question.text.lines().map(|line| StyledLine::new(Style::Strong, line));
+        return text.chain([StyledLine::default()]).chain(body_lines(request)).collect();
+    }
     let arguments = request.full_arguments().unwrap_or_default();
     let mut lines = vec![StyledLine::new(Style::Strong, printable(&request.summary)), StyledLine::default()];
     lines.extend(arguments.lines().map(|line| StyledLine::new(Style::Code, line)));

@@ -188,3 +188,28 @@ fn one_who_went_to_a_question_is_not_at_the_next_one() {
     assert!(matches!(effect, QuestionEffect::Ignored), "{effect:?}");
     assert_eq!(player.composer.text(), "ay");
 }
+
+#[test]
+fn a_long_question_of_the_models_can_be_read_whole() {
+    let mut player = Player::new(80, 24);
+    let options: Vec<String> = (1..=30).map(|number| format!("choice {number}")).collect();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let Event::PermissionRequired { call, tool, input, summary, verdict, .. } = question(&options) else {
+        unreachable!()
+    };
+    let mut input = input;
+    input["question"] = json!(format!("{}Which one?", "There is much to say. ".repeat(200)));
+    let asked = Event::PermissionRequired { call, tool, input, summary, verdict, rule: None, diff: None };
+    player.play([started("go on"), asked]);
+    player.wait();
+    let shown = player.screen().join("\n");
+    for part in ["There is much", "PageDown shows all", "choice 1", "type an answer"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    let by_lines = player.questions.render_whole(80, 60);
+    assert!(by_lines.len() > 80 && !by_lines.iter().any(|line| line.to_text().contains("PageDown")));
+    let effect = player.press_at_once(KeyCode::PageDown, KeyModifiers::NONE);
+    let QuestionEffect::ShowWhole(lines) = effect else { panic!("{effect:?}") };
+    let whole: String = lines.iter().map(|line| line.to_text() + "\n").collect();
+    assert!(whole.contains("Which one?") && whole.contains("  30 choice 30"), "{whole}");
+}
