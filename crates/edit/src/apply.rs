@@ -59,8 +59,12 @@ fn to_failure(problem: &BlockProblem) -> EditFailure {
 pub fn plan_edits(edits: &[Edit], options: &ApplyOptions, files: &dyn Files) -> EditPlan {
     let mut plan = EditPlan { partial: options.partial, ..EditPlan::default() };
     let resolved: Vec<Edit> = edits.iter().map(|edit| resolve_path(edit, options, files)).collect();
+    let exchanged = find_exchanged_names(&resolved, files);
     for file in to_ops(&resolved) {
-        plan_file(&file, options, files, &mut plan);
+        match exchanged.iter().find(|(from, _)| *from == file.path) {
+            Some((from, to)) => plan.failed.push(exchanged_name_failure(from, to)),
+            None => plan_file(&file, options, files, &mut plan),
+        }
     }
     refuse_collisions(&mut plan, files);
     plan.changes.sort_by_key(|change| match change.kind {
@@ -84,6 +88,37 @@ fn resolve_path(edit: &Edit, options: &ApplyOptions, files: &dyn Files) -> Edit 
         }
         _ => edit.clone(),
     }
+}
+
+/// Renames to the path of a file that is there until a later edit, which names it: each as the old
+/// and the new path. The later edit may mean either file.
+fn find_exchanged_names(edits: &[Edit], files: &dyn Files) -> Vec<(RelPath, RelPath)> {
+    let mut gone: Vec<&RelPath> = Vec::new();
+    let mut found = Vec::new();
+    for (nth, edit) in edits.iter().enumerate() {
+        for op in &edit.ops {
+            if let EditOp::Rename { to } = op
+                && *to != edit.path
+                && exists(files, to)
+                && !gone.contains(&to)
+                && edits.iter().skip(nth + 1).any(|later| later.path == *to)
+            {
+                found.push((edit.path.clone(), to.clone()));
+            }
+            if matches!(op, EditOp::Delete | EditOp::Rename { .. }) {
+                gone.push(&edit.path);
+            }
+        }
+    }
+    found
+}
+
+fn exchanged_name_failure(from: &RelPath, to: &RelPath) -> EditFailure {
+    let message = format!(
+        "{from}: it is renamed to {to}, a file that is there and that a later edit names. Nothing was changed. Send the edit \
+         that takes {to} away first; to exchange two files, rename one to a new name in a reply of its own"
+    );
+    EditFailure { path: Some(from.clone()), kind: "exists", message, nearest: None }
 }
 
 fn plan_file(file: &FileOps, options: &ApplyOptions, files: &dyn Files, plan: &mut EditPlan) {

@@ -360,6 +360,38 @@ pub(super) fn find_content_part_key<'v>(object: &'v Map<String, Value>, file: &s
     object.iter().filter(|(key, _)| is_other(key)).find(is_part).map(|(key, _)| key.as_str())
 }
 
+/// Keys, in small letters without underscores, that ask for a report in place of a change.
+const TRIAL_KEYS: [&str; 9] = [
+    "dryrun",
+    "preview",
+    "previewonly",
+    "simulate",
+    "validateonly",
+    "checkonly",
+    "noop",
+    "whatif",
+    "testonly",
+];
+
+/// Returns a key that asks for nothing to be written.
+pub(super) fn find_trial_key(object: &Map<String, Value>) -> Option<&str> {
+    let asks = |value: &Value| match value {
+        Value::Bool(asks) => *asks,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => {
+            !["", "false", "no", "0", "off"].contains(&text.trim().to_ascii_lowercase().as_str())
+        }
+        _ => false,
+    };
+    let is_trial = |word: &str| TRIAL_KEYS.contains(&key_words(word).concat().as_str());
+    let is_command = |key: &str, value: &Value| {
+        COMMAND_KEYS.contains(&key) && value.as_str().is_some_and(|command| is_trial(command))
+    };
+    let mut keys =
+        object.iter().filter(|(key, value)| (is_trial(key) && asks(value)) || is_command(key, value));
+    keys.next().map(|(key, _)| key.as_str())
+}
+
 /// Returns the reason why a search text with its replacement can't be what a call asks for.
 pub(super) fn explain_other_replacement(object: &Map<String, Value>, new: &str) -> Option<String> {
     let command = |words: &[&str]| {

@@ -10,8 +10,8 @@ use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::argument_keys::{
     CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, PLACE_KEYS, WRAPPER_KEYS, counts_all,
     explain_other_replacement, find_adding_key, find_beside_list, find_content_part_key, find_part_key,
-    find_quoting_key, first_list_of_edits, has_tool_argument_keys, keys_where, read_command, read_new_text,
-    read_paired_keys, read_path, read_searched_text, replace_all_keys,
+    find_quoting_key, find_trial_key, first_list_of_edits, has_tool_argument_keys, keys_where, read_command,
+    read_new_text, read_paired_keys, read_path, read_searched_text, replace_all_keys,
 };
 use crate::formats::argument_places::{find_stated_line, names_end};
 use crate::formats::argument_values::{first_present_key, json_type_name, read_bool, read_number, read_text};
@@ -200,6 +200,11 @@ impl<'a> ArgumentsReader<'_, 'a> {
             Err(()) => return,
         };
         let path = named.or(outer).or_else(|| read_path(object));
+        if let Some(key) = find_trial_key(object) {
+            let message =
+                format!("\"{key}\" asks to write nothing, and here edits are written: leave it out");
+            return self.add_malformed(path, message);
+        }
         let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
         if let Some((key, edits)) = first_list_of_edits(object) {
             if let Some(other) = find_beside_list(object, key) {

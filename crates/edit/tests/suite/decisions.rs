@@ -134,6 +134,20 @@ fn a_path_that_is_renamed_away() {
 }
 
 #[test]
+fn names_that_are_exchanged() {
+    let files = [("a.txt", "a\n"), ("b.txt", "b\n")];
+    let section = |from: &str, to: &str| format!("*** Update File: {from}\n*** Move to: {to}\n");
+    for second in [section("b.txt", "a.txt"), section("b.txt", "c.txt")] {
+        let plan = patch(&files, (section("a.txt", "b.txt") + &second).trim_end());
+        assert_eq!((plan.changes_to_write(), plan.unchanged.as_slice()), (&[][..], &[][..]), "{second}");
+        assert!(plan.failed[0].message.contains("renamed to b.txt"), "{:?}", plan.failed);
+    }
+    // What lay there goes first.
+    let chain = patch(&files, (section("b.txt", "c.txt") + &section("a.txt", "b.txt")).trim_end());
+    assert_eq!((chain.changes_to_write().len(), chain.failed.len()), (2, 0), "{:?}", chain.failed);
+}
+
+#[test]
 fn emptying_a_file() {
     let emptied = patch(&[("a.txt", "one\n")], "*** Update File: a.txt\n@@\n-one");
     assert_eq!(after(&emptied), "");

@@ -169,6 +169,11 @@ fn arguments_that_ask_for_something_else_than_a_replacement_make_none() {
         r#"{"path": "f.txt", "mode": "append", "old_string": "two\n", "new_string": "2\n"}"#,
         r#"{"path": "f.txt", "operation": "delete", "old_string": "two\n", "new_string": "2\n"}"#,
         r#"{"path": "f.txt", "search": "two", "replace": "$1", "use_regex": true}"#,
+        r#"{"path": "f.txt", "old_string": "two", "new_string": "2", "dry_run": true}"#,
+        r#"{"path": "f.txt", "old_string": "two", "new_string": "2", "preview": "yes"}"#,
+        r#"{"path": "f.txt", "old_string": "two", "new_string": "2", "mode": "dry-run"}"#,
+        r#"{"path": "f.txt", "edits": [{"oldText": "two", "newText": "2"}], "dryRun": true}"#,
+        r#"{"dry_run": 1, "input": {"path": "f.txt", "content": "2\n"}}"#,
         r#"{"path": "f.txt", "content": "2\n", "where": "end"}"#,
         r#"{"path": "f.txt", "content": "2\n", "at_end": true}"#,
         r#"{"path": "f.txt", "content": "2\n", "location": "after two"}"#,
@@ -184,6 +189,7 @@ fn arguments_that_ask_for_something_else_than_a_replacement_make_none() {
     for arguments in [
         r#"{"path": "f.txt", "content": "2\n", "line_count": 1, "partial": false, "overwrite": true}"#,
         r#"{"path": "f.txt", "content": "2\n", "function": "write_file", "location": null}"#,
+        r#"{"path": "f.txt", "content": "2\n", "dry_run": false, "preview": "no", "simulate": null}"#,
         r#"{"path": "f.txt", "type": "edit", "old_string": "one\ntwo\nthree\n", "new_string": "2\n", "regex": false}"#,
     ] {
         assert_eq!(after(&planned(TEXT, arguments)), "2\n", "{arguments}");
