@@ -10,6 +10,7 @@ pub(crate) mod blocks;
 mod detect;
 pub(crate) mod edit_block;
 pub(crate) mod hunks;
+mod labelled_texts;
 mod lenient_json;
 pub(crate) mod markers;
 mod nested_edits;
@@ -150,11 +151,16 @@ fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, cho
         other => *other != chosen,
     });
     let beside = ReplySource { reply: &reading.prose, ..*source };
+    let has_labelled_texts = || {
+        let shown = labelled_texts::read_all(&beside);
+        !shown.problems.is_empty()
+            || (!shown.edits.is_empty() && !recap::repeats_edits(&shown.edits, &reading.edits))
+    };
     let has_block =
         || search_replace::has_named_conflict(&beside) || search_replace::has_stray_mark(beside.reply);
     let second = second
         .or_else(|| detect::detect_renamed(&beside))
-        .or_else(|| has_block().then_some(Format::Blocks))
+        .or_else(|| (has_block() || has_labelled_texts()).then_some(Format::Blocks))
         .or_else(|| text_calls::has_unread_edit(&reading.prose).then_some(Format::Tool));
     if let Some(other) = second {
         let message = if other == chosen {

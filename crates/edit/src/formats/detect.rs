@@ -12,7 +12,9 @@ use crate::formats::tag_dialects::with_usual_tags;
 use crate::formats::thinking::blank_thinking;
 use crate::formats::udiff::headless::{is_headless_diff, name_of_headless_diff};
 use crate::formats::whole_files::SHELL_LANGUAGES;
-use crate::formats::{Format, ReplyLine, ReplyLines, ReplySource, paths, tags, text_calls, text_pairs};
+use crate::formats::{
+    Format, ReplyLine, ReplyLines, ReplySource, labelled_texts, paths, tags, text_calls, text_pairs,
+};
 use crate::lines::BYTE_ORDER_MARK;
 use crate::placement::placeholders;
 
@@ -39,7 +41,19 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     if is_tool_arguments(source.reply) {
         return Some(Format::Tool);
     }
-    detect_marks(&source).or_else(|| detect_renamed(&source))
+    match detect_marks(&source) {
+        None | Some(Format::Whole | Format::Lazy) if is_labelled_texts(&source) => Some(Format::Blocks),
+        None => detect_renamed(&source),
+        found => found,
+    }
+}
+
+/// Returns true if a reply has texts below labels and no other edit. They may look like files.
+fn is_labelled_texts(source: &ReplySource<'_>) -> bool {
+    labelled_texts::has_pair_that_asks(source.reply) && {
+        let rest = labelled_texts::without_pairs(source.reply);
+        detect_marks(&ReplySource { reply: &rest, ..*source }).is_none()
+    }
 }
 
 /// The format of a reply whose tags have other names than the usual ones.

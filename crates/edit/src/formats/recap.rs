@@ -11,10 +11,20 @@ pub(super) fn repeats_edits(shown: &[Edit], edits: &[Edit]) -> bool {
         let same = || edits.iter().filter(|other| other.path == edit.path).flat_map(|other| &other.ops);
         let gone: HashSet<&str> = same().flat_map(|op| changed_lines(op, LineKind::Remove)).collect();
         let come: HashSet<&str> = same().flat_map(|op| changed_lines(op, LineKind::Add)).collect();
+        let is_whole = same().any(|op| matches!(op, EditOp::Rewrite { .. } | EditOp::Create { .. }));
         edit.ops.iter().all(|op| {
-            let is_in =
-                |kind, own: &HashSet<&str>| changed_lines(op, kind).iter().all(|line| own.contains(line));
-            matches!(op, EditOp::Patch(_)) && is_in(LineKind::Remove, &gone) && is_in(LineKind::Add, &come)
+            let is_in = |kind, own: &HashSet<&str>| {
+                let lines = changed_lines(op, kind);
+                // What both texts of a pair have stays.
+                let other = if kind == LineKind::Add { LineKind::Remove } else { LineKind::Add };
+                let kept = match op {
+                    EditOp::Replace(_) => changed_lines(op, other),
+                    _ => Vec::new(),
+                };
+                lines.iter().all(|line| own.contains(line) || kept.contains(line))
+            };
+            let goes = is_in(LineKind::Remove, &gone) || (is_whole && matches!(op, EditOp::Replace(_)));
+            matches!(op, EditOp::Patch(_) | EditOp::Replace(_)) && goes && is_in(LineKind::Add, &come)
         })
     };
     !shown.is_empty() && shown.iter().all(is_repeated)

@@ -16,7 +16,7 @@ use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::markers::{Mark, MarkLine, parse_mark, unescape_mark};
 use crate::formats::paths::{self, NameAbove};
-use crate::formats::{Format, ParsedReply, ReplyLines, ReplySource, text_pairs};
+use crate::formats::{Format, ParsedReply, ReplyLines, ReplySource, labelled_texts, text_pairs};
 use crate::lines::{line_at, strip_line_break};
 use conflict::{ConflictPart, FencedConflict};
 pub(crate) use conflict::{has_named_conflict, has_stray_mark};
@@ -26,6 +26,12 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
     let pairs_at = text_pairs::first_pair_offset(source.reply);
     let first =
         pairs_at.and_then(|at| ReplyLines::new(source.reply.get(..at)?).find(|row| opens_block(row.text)));
+    if pairs_at.is_none()
+        && !ReplyLines::new(source.reply).any(|row| opens_block(row.text))
+        && labelled_texts::has_pair_that_asks(source.reply)
+    {
+        return labelled_texts::read(source);
+    }
     let (mut reading, other) = match (pairs_at, first) {
         (Some(_), None) => (text_pairs::read(source), "blocks"),
         _ => (read_blocks(source), "pairs of <old_text> and <new_text>"),

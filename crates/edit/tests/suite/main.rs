@@ -13,6 +13,7 @@ mod feedback;
 mod formats;
 mod hostile_replies;
 mod known_faults;
+mod labelled_texts;
 mod lazy;
 mod left_out;
 mod patch_slips;

@@ -6,7 +6,7 @@ use journeyman_edit::{ApplyOptions, EditPlan, Format, plan};
 use journeyman_protocol::RelPath;
 
 const TEXT: &str = "x = 1\ny = 2\nz = 3\n";
-const BLOCK: &str = "b.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n\n";
+pub(crate) const BLOCK: &str = "b.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n\n";
 
 fn planned(format: Option<Format>, reply: &str) -> EditPlan {
     let files: BTreeMap<RelPath, String> = ["src/a.py", "b.py"]
@@ -17,7 +17,7 @@ fn planned(format: Option<Format>, reply: &str) -> EditPlan {
 }
 
 #[track_caller]
-fn assert_written(reply: &str, expected: &[(&str, &str)]) {
+pub(crate) fn assert_written(reply: &str, expected: &[(&str, &str)]) {
     let plan = planned(None, reply);
     assert_eq!(plan.failed, [], "{reply}");
     let written: Vec<(String, &str)> = plan
@@ -31,15 +31,15 @@ fn assert_written(reply: &str, expected: &[(&str, &str)]) {
 }
 
 #[track_caller]
-fn assert_told(reply: &str, words: &str) {
+pub(crate) fn assert_told(reply: &str, words: &str) {
     let plan = planned(None, reply);
     assert_eq!(plan.changes_to_write(), [], "{reply}");
     let told: Vec<&str> = plan.failed.iter().map(|failure| failure.message.as_str()).collect();
     assert!(told.iter().any(|message| message.contains(words)), "{reply}\n{told:?}");
 }
 
-const A: (&str, &str) = ("src/a.py", "x = 1\ny = 9\nz = 3\n");
-const B: (&str, &str) = ("b.py", "x = 5\ny = 2\nz = 3\n");
+pub(crate) const A: (&str, &str) = ("src/a.py", "x = 1\ny = 9\nz = 3\n");
+pub(crate) const B: (&str, &str) = ("b.py", "x = 5\ny = 2\nz = 3\n");
 
 #[test]
 fn a_named_diff_without_a_header_is_a_hunk() {

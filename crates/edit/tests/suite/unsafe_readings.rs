@@ -120,7 +120,10 @@ fn an_action_of_any_key_that_adds_takes_no_whole_file() {
 #[test]
 fn a_quoted_part_of_a_file_is_not_the_file() {
     for (text, quoted) in [(TEXT, "two\n"), ("one\ntwo\nthree\nfour\nfive\n", "one\ntwo\nthree\nfour\n")] {
-        let reply = format!("In `f.txt`, replace:\n```\n{quoted}```\nwith:\n```\n2\n```\n");
+        let replace = format!("In `f.txt`, replace:\n```\n{quoted}```\n");
+        let pair = format!("{replace}with:\n```\n2\n```\n");
+        assert_eq!(after(&planned(text, &pair)), text.replace(quoted, "2\n"), "{pair}");
+        let reply = format!("{replace}This is what has to come:\n```\n2\n```\n");
         let plan = planned(text, &reply);
         assert_eq!(plan.changes, [], "{reply}");
         assert!(!plan.failed.is_empty(), "{reply}");
