@@ -44,8 +44,26 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     match detect_marks(&source) {
         None | Some(Format::Whole | Format::Lazy) if is_labelled_texts(&source) => Some(Format::Blocks),
         None => detect_renamed(&source),
+        found @ Some(Format::Whole | Format::Lazy) if has_texts_in_file_tags(source.reply) => {
+            detect_renamed(&source).or(found)
+        }
         found => found,
     }
+}
+
+/// Returns true if the first thing between the tags of each file is another tag.
+fn has_texts_in_file_tags(reply: &str) -> bool {
+    let mut lines = reply.lines().map(str::trim).filter(|line| !line.is_empty());
+    let mut any = false;
+    while let Some(line) = lines.next() {
+        if line.starts_with("<file ") && line.ends_with('>') {
+            any = true;
+            if !lines.next().is_some_and(|next| next.starts_with('<')) {
+                return false;
+            }
+        }
+    }
+    any && !reply.contains("```")
 }
 
 /// Returns true if a reply has texts below labels and no other edit. They may look like files.

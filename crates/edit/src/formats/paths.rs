@@ -254,7 +254,7 @@ pub(crate) fn strip_markup(name: &str) -> &str {
 }
 
 /// Returns the path in a line like `<file name="a.rs">` or `<path>a.rs</path>` names.
-fn path_in_tag(line: &str) -> Option<&str> {
+pub(crate) fn path_in_tag(line: &str) -> Option<&str> {
     let inner = line.strip_prefix('<')?;
     let (tag, rest) = inner.split_once('>')?;
     let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
@@ -340,7 +340,8 @@ pub(crate) fn find_name_above<'a>(source: &ReplySource<'a>, from: usize, at: usi
             }
             continue;
         }
-        let tag = line.starts_with('<') && line.ends_with('>') && !line.contains(char::is_whitespace);
+        let ends = line.ends_with('>') || line.ends_with("<![CDATA[");
+        let tag = line.starts_with('<') && ends && !line.contains(char::is_whitespace);
         if is_fence || tag {
             if unsure.is_none() {
                 found.start = start;

@@ -24,7 +24,7 @@ const CALL_MARKS: [(&str, &str); 6] = [
     ("<write_to_file>", "</write_to_file>"),
 ];
 /// Tags of tools that change files, which are only told.
-const OTHER_TOOL_TAGS: [&str; 8] = [
+const OTHER_TOOL_TAGS: [&str; 9] = [
     "create_file",
     "delete_file",
     "remove_file",
@@ -33,7 +33,15 @@ const OTHER_TOOL_TAGS: [&str; 8] = [
     "insert_content",
     "code_edit",
     "boltAction",
+    "lov-write",
 ];
+/// Tags of such tools that also stand around edits in another form, and tags in them of texts that
+/// weren't read.
+const AROUND_EDITS_TAGS: [&str; 6] =
+    ["replace_in_file", "search_and_replace", "apply_diff", "str_replace", "edit_file", "change"];
+const TEXT_TAG_STARTS: [&str; 5] = ["<old", "<new", "<search>", "<find>", "<original"];
+/// Only so many of these tags are looked into.
+const MAX_TAGS: usize = 16;
 /// Words of a tool's name that say that it changes files.
 const CHANGING_WORDS: [&str; 10] =
     ["edit", "write", "create", "delete", "remove", "rename", "move", "replace", "patch", "insert"];
@@ -91,7 +99,22 @@ pub(crate) fn has_unread_edit(text: &str) -> bool {
         let start = row.start + (row.text.len() - row.text.trim_start().len());
         OTHER_TOOL_TAGS.iter().any(|name| parse_opening_tag(text, start, name).is_some())
     };
-    read_named_calls(text).iter().any(changes) || ReplyLines::new(text).any(|row| begins(&row))
+    let around = ReplyLines::new(text).filter_map(|row| {
+        let start = row.start + (row.text.len() - row.text.trim_start().len());
+        let name = AROUND_EDITS_TAGS.iter().find(|name| parse_opening_tag(text, start, name).is_some())?;
+        Some((start, *name))
+    });
+    read_named_calls(text).iter().any(changes)
+        || ReplyLines::new(text).any(|row| begins(&row))
+        || around.take(MAX_TAGS).any(|(start, name)| has_texts_in_tag(text, start, name))
+}
+
+/// Returns true if a tag opens at `at` and has texts in it.
+fn has_texts_in_tag(text: &str, at: usize, name: &str) -> bool {
+    let Some(tag) = parse_opening_tag(text, at, name) else { return false };
+    let rest = text.get(tag.end..).unwrap_or_default();
+    let inner = rest.find(&format!("</{name}>")).and_then(|end| rest.get(..end)).unwrap_or(rest);
+    inner.lines().any(|line| TEXT_TAG_STARTS.iter().any(|start| line.trim_start().starts_with(start)))
 }
 
 /// Returns true for arguments that change a file, in words of the known edit tools.

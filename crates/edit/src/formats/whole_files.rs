@@ -528,6 +528,13 @@ impl<'a> WholeFileReader<'_, 'a> {
                     .to_owned(),
             );
         }
+        if begins_with_edit_tag(body, old.as_deref()) {
+            return Some(
+                "it begins with the tag of an edit and isn't the file: send <edit><file>…</file><search>…</search>\
+                 <replace>…</replace></edit>"
+                    .to_owned(),
+            );
+        }
         let named = without_name_comment(self.source, path, block.language, body);
         let body = named.as_deref().unwrap_or(body);
         let emptied = body.trim().is_empty() && exists(self.source.files, path);
@@ -550,6 +557,39 @@ impl<'a> WholeFileReader<'_, 'a> {
             message: message.to_owned(),
         });
     }
+}
+
+/// Returns true if a block's first and last line are tags of an edit, and the file has no such line.
+fn begins_with_edit_tag(body: &str, old: Option<&str>) -> bool {
+    const NAMES: [&str; 14] = [
+        "edit",
+        "edits",
+        "change",
+        "changes",
+        "search",
+        "find",
+        "replace",
+        "replacement",
+        "old",
+        "new",
+        "original",
+        "updated",
+        "modified",
+        "diff",
+    ];
+    const STARTS: [&str; 2] = ["old_", "new_"];
+    let is_tag = |line: &str, opening: &str| {
+        let inner = line.trim().strip_prefix(opening).and_then(|inner| inner.strip_suffix('>'));
+        let name = inner.map(|inner| inner.to_ascii_lowercase());
+        name.is_some_and(|name| {
+            NAMES.contains(&name.as_str()) || STARTS.iter().any(|start| name.starts_with(start))
+        })
+    };
+    let mut lines = body.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    is_tag(first, "<")
+        && lines.next_back().is_some_and(|last| is_tag(last, "</"))
+        && !old.unwrap_or_default().lines().any(|line| line.trim() == first.trim())
 }
 
 /// The content without a fence that stands around all of it: no file of code begins with one.

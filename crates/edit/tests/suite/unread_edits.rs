@@ -225,3 +225,51 @@ fn an_edit_behind_a_fence_without_an_end_is_none_of_the_files_lines() {
     let stray = "src/a.py\ny = 2\n=======\ny = 9\n>>>>>>> REPLACE\n";
     assert_told(&format!("{json}\n\n{stray}"), "also in `blocks`");
 }
+
+#[test]
+fn tags_of_further_products_are_read_alone_and_told_beside_other_edits() {
+    let pair = |old: &str, new: &str| format!("<{old}>y = 2</{old}>\n<{new}>y = 9</{new}>\n");
+    for edit in [
+        format!("<replace_in_file>\n<path>src/a.py</path>\n{}</replace_in_file>\n", pair("old", "new")),
+        format!("<changes>\n<change>\n<file>src/a.py</file>\n{}</change>\n</changes>\n", pair("old", "new")),
+        format!("<file path=\"src/a.py\">\n{}</file>\n", pair("original", "updated")),
+        "<file path=\"src/a.py\">\n<original>\ny = 2\n</original>\n<new>\ny = 9\n</new>\n</file>\n"
+            .to_owned(),
+        format!("<Edit>\n<File>src/a.py</File>\n{}</Edit>\n", pair("Search", "Replace")),
+        "<Edit>\n<file>src/a.py</file>\n<search>\ny = 2\n</search>\n<replace>\ny = 9\n</replace>\n</Edit>\n"
+            .to_owned(),
+    ] {
+        assert_written(&edit, &[A]);
+        assert_told(&format!("{BLOCK}{edit}"), "were not read");
+        let usual = "<edit>\n<file>b.py</file>\n<search>x = 1</search>\n<replace>x = 5</replace>\n</edit>\n";
+        assert_told(&format!("{usual}{edit}"), "were not read");
+    }
+    let roo = format!(
+        "<apply_diff>\n<args>\n<file>\n  <path>b.py</path>\n  <diff>\n    <content><![CDATA[\n{}]]></content>\n    \
+         <start_line>1</start_line>\n  </diff>\n</file>\n</args>\n</apply_diff>\n",
+        BLOCK.trim_start_matches("b.py\n")
+    );
+    assert_written(&roo, &[B]);
+    // The path comes last.
+    let last =
+        format!("<replace_in_file>\n{}<path>src/a.py</path>\n</replace_in_file>\n", pair("old", "new"));
+    assert_told(&format!("{BLOCK}{last}"), "were not read");
+    // A component has such a name, too.
+    assert_written(&format!("{BLOCK}It renders\n<Edit>\n<Icon/>\n</Edit>\n"), &[B]);
+}
+
+#[test]
+fn tags_of_an_edit_are_no_content_of_a_file() {
+    let repo_prompt =
+        "<change>\n<search>\n===\ny = 2\n===\n</search>\n<content>\n===\ny = 9\n===\n</content>\n</change>\n";
+    for body in [repo_prompt, "<find>\ny = 2\n</find>\n<with>\ny = 9\n</with>\n<change>\n</change>\n"] {
+        for reply in [
+            format!("<file path=\"src/a.py\" action=\"modify\">\n{body}</file>\n"),
+            format!("src/a.py\n```python\n{body}```\n"),
+        ] {
+            assert_told(&reply, "the tag of an edit");
+        }
+    }
+    let page = "<file path=\"c.html\">\n<html>\n<p>a</p>\n</html>\n</file>\n";
+    assert_written(page, &[("c.html", "<html>\n<p>a</p>\n</html>\n")]);
+}
