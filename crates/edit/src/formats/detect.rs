@@ -10,6 +10,7 @@ use crate::formats::lenient_json::first_value_end;
 use crate::formats::markers::{Mark, parse_mark};
 use crate::formats::tag_dialects::with_usual_tags;
 use crate::formats::thinking::blank_thinking;
+use crate::formats::udiff::context::has_context_hunk;
 use crate::formats::udiff::headless::{is_headless_diff, name_of_headless_diff};
 use crate::formats::whole_files::SHELL_LANGUAGES;
 use crate::formats::{
@@ -43,7 +44,7 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     }
     match detect_marks(&source) {
         None | Some(Format::Whole | Format::Lazy) if is_labelled_texts(&source) => Some(Format::Blocks),
-        None => detect_renamed(&source),
+        None => detect_renamed(&source).or_else(|| has_context_hunk(source.reply).then_some(Format::Udiff)),
         found @ Some(Format::Whole | Format::Lazy) if has_texts_in_file_tags(source.reply) => {
             detect_renamed(&source).or(found)
         }

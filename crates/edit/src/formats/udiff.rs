@@ -5,6 +5,7 @@
 //! keeps each of them: a line that cannot belong to a hunk makes the file's edit a problem with the
 //! line's number.
 
+pub(in crate::formats) mod context;
 mod fault;
 pub(in crate::formats) mod headless;
 pub(in crate::formats) mod names;
@@ -25,6 +26,19 @@ const DIFF_FENCES: [&str; 8] = ["", "diff", "patch", "udiff", "text", "txt", "gi
 
 /// Reads a reply.
 pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
+    if context::has_context_hunk(source.reply) {
+        let unified = context::to_unified(source.reply);
+        if !context::has_context_hunk(&unified) {
+            return read(&ReplySource { reply: &unified, ..*source });
+        }
+        let message = "a context diff's hunk can't be read: its old and new lines don't belong together; send a unified diff";
+        let problem = hunks::patch_problem(ProblemKind::Malformed, 0, None, message.to_owned());
+        return ParsedReply {
+            format: Some(Format::Udiff),
+            problems: vec![problem],
+            ..ParsedReply::default()
+        };
+    }
     let mut reader = DiffReader {
         source,
         lines: Vec::new(),

@@ -19,6 +19,7 @@ use crate::formats::announced_paths::{is_plain_path, path_in_heading, without_na
 use crate::formats::bare_file::{MARKUP_EXTENSIONS, is_bare_file};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
+use crate::formats::udiff::context::has_context_hunk;
 use crate::formats::udiff::headless;
 use crate::formats::{Format, ParsedReply, ReplyLine, ReplyLines, ReplySource, detect, paths, tags};
 use crate::lines::{line_at, strip_line_break};
@@ -381,6 +382,9 @@ fn is_fence_named(source: &ReplySource<'_>, rows: &[(ReplyLine<'_>, FenceLine<'_
 /// say so by themselves: those that don't come are all in the file behind their first character, in
 /// order.
 fn is_diff(language: &str, body: &str, old: Option<&str>) -> bool {
+    if has_context_hunk(body) && !has_context_hunk(old.unwrap_or_default()) {
+        return true;
+    }
     if headless::is_diff_fence(language) {
         return body.lines().any(|line| line.starts_with(['+', '-']));
     }

@@ -273,3 +273,25 @@ fn tags_of_an_edit_are_no_content_of_a_file() {
     let page = "<file path=\"c.html\">\n<html>\n<p>a</p>\n</html>\n</file>\n";
     assert_written(page, &[("c.html", "<html>\n<p>a</p>\n</html>\n")]);
 }
+
+#[test]
+fn a_context_diff_is_read_as_any_other() {
+    let stars = "***************\n";
+    let changed = "*** 1,3 ****\n  x = 1\n! y = 2\n  z = 3\n--- 1,3 ----\n  x = 1\n! y = 9\n  z = 3\n";
+    let names = |path: &str| format!("*** {path}\t2024-01-01\n--- {path}\t2024-01-02\n{stars}");
+    let diff = names("src/a.py") + changed;
+    assert_written(&diff, &[A]);
+    assert_written(&format!("Here:\n\n```diff\n{diff}```\n"), &[A]);
+    assert_told(&format!("{BLOCK}{diff}"), "also in `udiff`");
+    let second = names("b.py") + "*** 1,2 ****\n! x = 1\n--- 1,2 ----\n! x = 5\n";
+    assert_written(&format!("{diff}{second}"), &[A, B]);
+    assert_written(&format!("{BLOCK}{second}"), &[B]);
+    assert_written(&format!("{diff}--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-x = 1\n+x = 5\n"), &[A, B]);
+    // A side without changes may be left out.
+    let added = names("src/a.py") + "*** 1,3 ****\n--- 1,4 ----\n  x = 1\n  y = 2\n+ n = 0\n  z = 3\n";
+    assert_written(&added, &[("src/a.py", "x = 1\ny = 2\nn = 0\nz = 3\n")]);
+    let gone = names("src/a.py") + "*** 1,3 ****\n  x = 1\n- y = 2\n  z = 3\n--- 1,2 ----\n";
+    assert_written(&gone, &[("src/a.py", "x = 1\nz = 3\n")]);
+    assert_told(&diff.replacen("  z = 3", "  z = 4", 1), "don't belong together");
+    assert_told(&format!("src/a.py\n```\n{diff}```\n"), "a diff and not the file");
+}
