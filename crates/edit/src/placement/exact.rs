@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
-
 use crate::lines::line_at;
 use crate::outcome::{MAX_AMBIGUOUS_PLACES, PlacedEdit, Refusal, Strategy};
 use crate::placement::hunk::Hunk;
 use crate::placement::matches::{Match, Matches};
 use crate::placement::occurrences::{find_occurrences, has_blank_lines_at_edges, is_whole_lines};
 use crate::placement::replacement_pieces::{
-    exclude_edge_breaks, include_line_break, match_line_breaks, to_placed,
+    exclude_edge_breaks, has_mixed_breaks, include_line_break, match_line_breaks, to_placed, with_own_breaks,
 };
 use crate::placement::tokens::is_word_char;
 use crate::placement::{duplicates, explain, indent_depth, normalized_matching, tie_breaking};
@@ -79,26 +77,31 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
     for span in &mut spans {
         narrowed |= exclude_edge_breaks(text, span, hunk);
     }
-    let remarks = [
-        narrowed
-            .then(|| "kept the line break beside the replaced lines, which the replacement lacks".to_owned()),
-        adapted.map(str::to_owned),
-        left,
-        spans.first().and_then(|span| explain::note_split_word(text, span)),
-        spans.first().and_then(|span| explain::note_lost_indentation(text, span, hunk.replace)),
-    ];
-    let remarks: Vec<String> = remarks.into_iter().flatten().collect();
-    let note = (!remarks.is_empty()).then(|| remarks.join("; "));
+    let split = spans.first().and_then(|span| explain::note_split_word(text, span));
+    let mut lost = spans.first().and_then(|span| explain::note_lost_indentation(text, span, hunk.replace));
     let mut pieces = Vec::with_capacity(spans.len());
     for span in spans {
         let new = indent_depth::without_doubled_indent(text, &span, hunk.search, &replacement);
         let new = new.unwrap_or(&replacement);
         let piece = indent_depth::align_following_lines(text, &span, hunk.search, new)?;
+        if piece.is_some() {
+            lost = None;
+        }
         let piece = piece.unwrap_or_else(|| new.to_owned());
         let span = indent_depth::without_blanks_before(text, span, &piece);
         pieces.push((include_line_break(text, span, hunk), piece));
     }
-    to_placed(text, pieces, Strategy::Exact, note)
+    let remarks = [
+        narrowed
+            .then(|| "kept the line break beside the replaced lines, which the replacement lacks".to_owned()),
+        adapted.map(str::to_owned),
+        left,
+        split,
+        lost,
+    ];
+    let remarks: Vec<String> = remarks.into_iter().flatten().collect();
+    let note = (!remarks.is_empty()).then(|| remarks.join("; "));
+    to_placed(text, with_own_breaks(text, hunk, pieces), Strategy::Exact, note)
 }
 
 /// Returns true if the text comes out the same at whichever of some places the replacement is put:
@@ -125,15 +128,6 @@ fn splits_line_break(text: &str, start: usize, search: &str) -> bool {
     let at = |index: Option<usize>| index.and_then(|index| bytes.get(index)).copied();
     let opens = search.starts_with('\n') && at(start.checked_sub(1)) == Some(b'\r');
     opens || (search.ends_with('\r') && at(Some(start + search.len())) == Some(b'\n'))
-}
-
-/// Returns true if a text has line feeds with and without carriage returns.
-fn has_mixed_breaks(text: &str) -> bool {
-    if memchr::memchr(b'\r', text.as_bytes()).is_none() {
-        return false;
-    }
-    let crlf = memmem::find_iter(text.as_bytes(), "\r\n").count();
-    crlf > 0 && crlf < memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
 /// Returns true if a place begins or ends inside a number: a digit on both sides, or a decimal

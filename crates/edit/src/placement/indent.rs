@@ -89,7 +89,7 @@ impl IndentStyles {
     /// So many spaces between lines of the search and replacement texts in the file's levels, where
     /// both are known and differ. A step may be the continuation of a line: it is a level after a
     /// line that opens a block, and where lines go into one and out of it by levels.
-    fn file_width(&self, spaces: usize) -> Option<usize> {
+    pub(super) fn file_width(&self, spaces: usize) -> Option<usize> {
         let ((step, levels), own) = (self.given_levels?, self.file_step?);
         let is_nested = self.is_nested && (levels > 1 || own.is_multiple_of(step));
         let is_level = (own.is_multiple_of(step) || step.is_multiple_of(own))

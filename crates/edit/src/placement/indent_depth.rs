@@ -8,6 +8,8 @@ use crate::outcome::Refusal;
 use crate::placement::indent::IndentStyles;
 use crate::placement::tokens::is_similar;
 
+/// The widest level of a file's indentation that a line is carried over to.
+const MAX_LEVEL_SPACES: usize = 4;
 /// Ends of lines after which the next line is indented deeper.
 const BLOCK_OPENERS: [char; 4] = ['{', '(', '[', ':'];
 /// Beginnings of lines that continue the line before.
@@ -66,8 +68,24 @@ pub(super) fn align_following_lines(
     if further.iter().any(|line| foreign(line)) {
         return Err(refuse_unclear_depth(text, span));
     }
+    let styles = IndentStyles::learn_styles([search].into_iter().chain(replacement.split('\n')), text);
+    // A wider one may be two levels at once.
+    let knows_level = styles.indent_unit().len() <= MAX_LEVEL_SPACES;
     let deeper = |(nth, line): (usize, &str)| {
-        if nth == 0 || line.trim().is_empty() { line.to_owned() } else { format!("{outer}{line}") }
+        if nth == 0 || line.trim().is_empty() {
+            return line.to_owned();
+        }
+        let (indent, rest) = split_indent(line);
+        // The distance to the search text's line, in the file's levels.
+        let distance = styles.file_width(indent.len().abs_diff(given.len()));
+        let width = distance.and_then(|distance| match indent.len() < given.len() {
+            true => own.len().checked_sub(distance),
+            false => Some(own.len() + distance),
+        });
+        match width.filter(|_| knows_level && own.bytes().all(|byte| byte == b' ')) {
+            Some(width) => format!("{}{rest}", " ".repeat(width)),
+            None => format!("{outer}{line}"),
+        }
     };
     Ok(Some(replacement.split('\n').enumerate().map(deeper).collect::<Vec<_>>().join("\n")))
 }

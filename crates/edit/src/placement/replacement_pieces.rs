@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::lines::{line_at, split_indent, strip_line_break};
+use crate::lines::{line_at, split_indent, split_with_breaks, strip_line_break};
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::placement::hunk::Hunk;
 
@@ -31,6 +31,66 @@ pub(super) fn to_placed(
     }
     let line = line_at(text, pieces.first().map_or(0, |(span, _)| span.start));
     Ok(PlacedEdit { strategy, line, note, pieces })
+}
+
+/// Comparing more pairs of lines than this costs more than it is worth.
+const MAX_COMPARED_PAIRS: usize = 1 << 20;
+
+/// Pieces for a text with both kinds of line breaks: lines that stay have their own, those that come
+/// have those of the lines that they replace or stand beside. Where the hunk names carriage returns
+/// itself, it means them.
+pub(super) fn with_own_breaks(
+    text: &str,
+    hunk: &Hunk<'_>,
+    pieces: Vec<(Range<usize>, String)>,
+) -> Vec<(Range<usize>, String)> {
+    if [hunk.search, hunk.replace].iter().any(|given| given.contains('\r')) || !has_mixed_breaks(text) {
+        return pieces;
+    }
+    let own = |(span, piece): (Range<usize>, String)| {
+        let with_own = own_breaks(text, &span, &piece).unwrap_or(piece);
+        (span, with_own)
+    };
+    pieces.into_iter().map(own).collect()
+}
+
+fn own_breaks(text: &str, span: &Range<usize>, piece: &str) -> Option<String> {
+    let start = text.get(..span.start)?.rfind('\n').map_or(0, |at| at + 1);
+    let end = text.get(span.end..)?.find('\n').map_or(text.len(), |at| span.end + at + 1);
+    let inside = span.end > span.start && text.get(..span.end)?.ends_with('\n');
+    let old = split_with_breaks(text.get(start..if inside { span.end } else { end })?);
+    let new = split_with_breaks(piece);
+    if !piece.contains('\n') || old.len() * new.len() > MAX_COMPARED_PAIRS {
+        return None;
+    }
+    let same = |one: &str, other: &str| !one.trim().is_empty() && one.trim_end() == other.trim_end();
+    let above = text
+        .get(..start)?
+        .strip_suffix('\n')
+        .map(|before| if before.ends_with('\r') { "\r\n" } else { "\n" });
+    let mut last = above;
+    let mut out = String::with_capacity(piece.len() + new.len());
+    let mut at = 0;
+    for (nth, (line, given)) in new.iter().enumerate() {
+        let kept = (at..old.len()).find(|index| old.get(*index).is_some_and(|(own, _)| same(own, line)));
+        let goes = |(own, _): &&(&str, &str)| new.iter().skip(nth + 1).all(|(later, _)| !same(own, later));
+        let next = kept.or_else(|| old.get(at).filter(goes).map(|_| at));
+        let own = next.and_then(|index| old.get(index)).map(|(_, own)| *own).filter(|own| !own.is_empty());
+        at = next.map_or(at, |index| index + 1);
+        last = own.or(last).or_else(|| old.first().map(|(_, own)| *own).filter(|own| !own.is_empty()));
+        out.push_str(line);
+        out.push_str(if given.is_empty() { given } else { last.unwrap_or(given) });
+    }
+    Some(out)
+}
+
+/// Returns true if a text has line feeds with and without carriage returns.
+pub(super) fn has_mixed_breaks(text: &str) -> bool {
+    if memchr::memchr(b'\r', text.as_bytes()).is_none() {
+        return false;
+    }
+    let crlf = memmem::find_iter(text.as_bytes(), "\r\n").count();
+    crlf > 0 && crlf < memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
 /// A replacement with the line breaks that all of the text's lines have, and a remark if that

@@ -9,7 +9,7 @@ use crate::placement::fit::{Alignment, count_curly_quotes, is_curly_quote, strai
 use crate::placement::hunk::Hunk;
 use crate::placement::indent::{IndentMap, IndentStyles};
 use crate::placement::matches::{Match, Matches};
-use crate::placement::replacement_pieces::{include_line_break, to_placed};
+use crate::placement::replacement_pieces::{include_line_break, to_placed, with_own_breaks};
 use crate::placement::{duplicates, exact, explain, tie_breaking, token_matching, tokens};
 
 /// A replacement of bytes, with a note on the differences.
@@ -37,7 +37,7 @@ pub(super) fn resolve_matches(text: &str, matches: &Matches<'_>) -> Result<Place
         note = note.or(Some(piece.note));
         pieces.push((include_line_break(text, piece.span, hunk), piece.text));
     }
-    to_placed(text, pieces, *strategy, note)
+    to_placed(text, with_own_breaks(text, hunk, pieces), *strategy, note)
 }
 
 /// One hunk, ready to be fitted to places.

@@ -265,7 +265,8 @@ fn exact_matches_are_literal_and_warn() {
         replace(file, search, replacement, false).unwrap().note.unwrap_or_default()
     };
     assert!(note("timeouts = 100\n", "timeout", "delay").contains("inside a longer word"));
-    assert!(note("if a:\n    wait()\n", "wait()", "n = 3\nwait(n)").contains("`····`"));
+    assert!(note("if a:\n    go()\nwait()\n", "go()\nwait()", "go()\nn = 3\nwait(n)").contains("`····`"));
+    assert_eq!(note("if a:\n    wait()\n", "wait()", "n = 3\nwait(n)"), "", "both are indented");
     assert!(note("a\r\nb\r\n", "b", "b\nc").contains("CRLF"));
     assert_eq!(note("if a:\n    wait()\n", "    wait()", "    n = 3\n    wait(n)"), "");
     assert_eq!(note("if a:\n    wait()\n", "wait()", "n = 3\n    wait(n)"), "");

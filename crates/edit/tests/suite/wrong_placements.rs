@@ -427,3 +427,44 @@ fn a_text_that_ends_its_line_is_not_found_within_one() {
     assert_eq!(written("x foo", "x foo\n", "z\n"), "z");
     assert_eq!(written("x foo y", " foo y \n", "bar\n"), "x bar");
 }
+
+#[test]
+fn new_lines_of_a_file_with_both_line_breaks_end_as_those_beside_them() {
+    let file = "a\r\nb\r\nc\nd\ne\r\n";
+    for (search, replacement, expected) in [
+        ("b", "b\nnew", "a\r\nb\r\nnew\r\nc\nd\ne\r\n"),
+        ("c", "c\nnew", "a\r\nb\r\nc\nnew\nd\ne\r\n"),
+        ("b\nc", "B\nbetween\nC", "a\r\nB\r\nbetween\nC\nd\ne\r\n"),
+        ("b\nc\nd", "b\nd", "a\r\nb\r\nd\ne\r\n"),
+        ("c\nd\n", "c\nx\ny\nd\n", "a\r\nb\r\nc\nx\ny\nd\ne\r\n"),
+        ("d\ne\n", "d\nx\ne\n", "a\r\nb\r\nc\nd\nx\ne\r\n"),
+        // Whoever sends carriage returns means them.
+        ("a\r\n", "a\n", "a\nb\r\nc\nd\ne\r\n"),
+    ] {
+        assert_eq!(written(file, search, replacement), expected, "{search:?} {replacement:?}");
+    }
+}
+
+#[test]
+fn deeper_lines_below_a_single_line_go_by_the_files_levels() {
+    let four = "class A:\n    def f(self):\n        x = 1\n        return x\n";
+    let note = replace(four, "return x", "if x:\n    return x\nreturn 0", false).unwrap().note;
+    assert_eq!(note, None, "nothing is left to be checked");
+    for given in ["", "  ", "    "] {
+        let new = format!("{given}if x:\n{given}  return x\n{given}return 0");
+        assert_eq!(
+            written(four, &format!("{given}return x"), &new),
+            "class A:\n    def f(self):\n        x = 1\n        if x:\n            return x\n        return 0\n",
+            "{given:?}"
+        );
+    }
+    let two = "class A {\n  f() {\n    if (a) {\n      return x;\n    }\n  }\n}\n";
+    for given in ["", "    "] {
+        let new = format!("{given}if (x) {{\n{given}    return x;\n{given}}}\n{given}return 0;");
+        assert_eq!(
+            written(two, &format!("{given}return x;"), &new),
+            "class A {\n  f() {\n    if (a) {\n      if (x) {\n        return x;\n      }\n      return 0;\n    }\n  }\n}\n",
+            "{given:?}"
+        );
+    }
+}
