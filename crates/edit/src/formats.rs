@@ -30,7 +30,7 @@ pub(crate) mod whole_files;
 
 use journeyman_protocol::RelPath;
 
-use crate::edit::EditOp;
+use crate::edit::{Edit, EditOp};
 use crate::lines::BYTE_ORDER_MARK;
 use block::{BlockProblem, ProblemKind};
 use blocks::{MAX_REPLY_BYTES, parse_blocks};
@@ -141,7 +141,9 @@ fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, cho
     let second = detect(&reading.prose).filter(|other| match other {
         Format::Whole | Format::Lazy => false,
         // JSON with words of edits may be anything; with a file and both texts it is one.
-        Format::Tool => has_named_edit(&ReplySource { reply: &reading.prose, path: None, ..*source }),
+        Format::Tool => {
+            has_named_edit(&ReplySource { reply: &reading.prose, path: None, ..*source }, &reading.edits)
+        }
         // A hunk that no patch of the reply has.
         Format::Patch => true,
         Format::Udiff if *other != chosen => {
@@ -178,8 +180,18 @@ fn refuse_second_format(reading: &mut ParsedReply, source: &ReplySource<'_>, cho
 }
 
 /// Returns true if a text has the arguments of a tool that name a file and what is done to it. A
-/// file with a content alone may be what somebody else returned.
-fn has_named_edit(source: &ReplySource<'_>) -> bool {
-    let ops = tool_arguments::read(source).edits.into_iter().flat_map(|edit| edit.ops);
-    ops.into_iter().any(|op| !matches!(op, EditOp::Rewrite { .. } | EditOp::Lazy { .. }))
+/// file with the content that it has, or that one of the `edits` is for, is only quoted, and a
+/// content without a line break is what somebody else returned.
+fn has_named_edit(source: &ReplySource<'_>, edits: &[Edit]) -> bool {
+    let is_quoted = |edit: &Edit, op: &EditOp| match op {
+        EditOp::Rewrite { content, .. } => {
+            let own = source.files.text(&edit.path).ok().flatten();
+            !content.contains('\n')
+                || edits.iter().any(|other| other.path == edit.path)
+                || own.is_some_and(|own| own.trim_end() == content.trim_end())
+        }
+        EditOp::Lazy { .. } => true,
+        _ => false,
+    };
+    tool_arguments::read(source).edits.iter().any(|edit| edit.ops.iter().any(|op| !is_quoted(edit, op)))
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::formats::argument_keys::{
-    EDIT_LIST_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, read_paired_keys, read_path,
+    CONTENT_KEYS, EDIT_LIST_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, read_paired_keys, read_path,
 };
 use crate::formats::argument_values::first_present_key;
 use crate::formats::lenient_json::parse_json_leniently;
@@ -24,7 +24,10 @@ pub(super) fn find_nested_edits(object: &Map<String, Value>) -> Option<NestedEdi
         other => is_edit(other),
     };
     let others = object.iter().filter(|(key, _)| !PATH_KEYS.contains(&key.as_str()));
-    let mut nested = others.filter_map(|(_, value)| match value {
+    let mut nested = others.filter_map(|(key, value)| match value {
+        Value::Array(list) if key == "files" && !list.is_empty() && list.iter().all(is_whole_file) => {
+            Some(NestedEdits::Value(value))
+        }
         Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
             let holds = parse_json_leniently(text.trim()).is_ok_and(|inner| holds_edits(&inner));
             holds.then_some(NestedEdits::Value(value))
@@ -37,6 +40,12 @@ pub(super) fn find_nested_edits(object: &Map<String, Value>) -> Option<NestedEdi
         other => holds_edits(other).then_some(NestedEdits::Value(other)),
     });
     nested.next().filter(|_| nested.next().is_none())
+}
+
+/// Returns true for an object that names a file and has its content.
+fn is_whole_file(value: &Value) -> bool {
+    let has_text = |keys: &[&str]| keys.iter().any(|key| value.get(*key).is_some_and(Value::is_string));
+    has_text(&PATH_KEYS) && has_text(&CONTENT_KEYS)
 }
 
 /// Returns true for an object that is an edit, or names a file with a list of edits. A file with a

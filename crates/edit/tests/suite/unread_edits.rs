@@ -295,3 +295,16 @@ fn a_context_diff_is_read_as_any_other() {
     assert_told(&diff.replacen("  z = 3", "  z = 4", 1), "don't belong together");
     assert_told(&format!("src/a.py\n```\n{diff}```\n"), "a diff and not the file");
 }
+
+#[test]
+fn whole_files_in_json_are_read_alone_and_told_beside_other_edits() {
+    let new = r#"{"path": "src/c.py", "content": "n = 1\n"}"#;
+    let list = format!(r#"{{"files": [{new}, {{"file": "b.py", "content": "x = 5\ny = 2\nz = 3\n"}}]}}"#);
+    assert_written(&list, &[("src/c.py", "n = 1\n"), B]);
+    for json in [new.to_owned(), format!("```json\n{new}\n```"), format!("[{new}]"), list] {
+        assert_told(&format!("{BLOCK}{json}\n"), "also in `tool`");
+    }
+    // What a file has already is quoted.
+    let quoted = format!("{BLOCK}It returned\n{{\"path\": \"src/a.py\", \"content\": {TEXT:?}}}\n");
+    assert_written(&quoted, &[B]);
+}
