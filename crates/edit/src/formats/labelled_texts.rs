@@ -28,7 +28,7 @@ struct LabelledPair<'a> {
     range: Range<usize>,
     /// The line of the first label.
     label: &'a str,
-    /// What stands behind the marks of the first text's fence.
+    /// The rest of the first text's fence line, behind its marks.
     info: &'a str,
     /// The labels ask for the change and don't only tell of it.
     asks: bool,

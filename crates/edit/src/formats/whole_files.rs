@@ -563,7 +563,8 @@ impl<'a> WholeFileReader<'_, 'a> {
     }
 }
 
-/// Returns true if a block's first and last line are tags of an edit, and the file has no such line.
+/// Returns true if a block's first and last line are tags of an edit, and the file has no such
+/// line.
 fn begins_with_edit_tag(body: &str, old: Option<&str>) -> bool {
     const NAMES: [&str; 14] = [
         "edit",

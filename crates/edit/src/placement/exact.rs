@@ -71,6 +71,9 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
             return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
         }
         duplicates::refuse_duplicates(text, span, hunk, Strategy::Exact)?;
+        if let Some(difference) = explain_lone_tab(text, hunk) {
+            return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
+        }
     }
     let (replacement, adapted) = match_line_breaks(text, hunk.replace);
     let mut narrowed = false;
@@ -128,6 +131,22 @@ fn splits_line_break(text: &str, start: usize, search: &str) -> bool {
     let at = |index: Option<usize>| index.and_then(|index| bytes.get(index)).copied();
     let opens = search.starts_with('\n') && at(start.checked_sub(1)) == Some(b'\r');
     opens || (search.ends_with('\r') && at(Some(start + search.len())) == Some(b'\n'))
+}
+
+/// Says that new lines are indented by tabs beside lines that spaces indent, where no line of the
+/// file begins with a tab: how deep they are meant to be can't be told.
+fn explain_lone_tab(text: &str, hunk: &Hunk<'_>) -> Option<String> {
+    let is_indented = |line: &str, sign: char| line.starts_with(sign) && !line.trim().is_empty();
+    let has = |text: &str, sign: char| text.lines().any(|line| is_indented(line, sign));
+    let new = hunk.replace.lines().find(|line| is_indented(line, '\t'))?;
+    let mixed = has(hunk.replace, ' ') && !has(hunk.search, '\t') && !has(text, '\t');
+    mixed.then(|| {
+        format!(
+            "the new line `{}` is indented by a tab, and the lines beside it and in the file by spaces: indent it by \
+             spaces as well, or send a line that has to have a tab in an edit of its own",
+            explain::show_blanks(new)
+        )
+    })
 }
 
 /// Returns true if a place begins or ends inside a number: a digit on both sides, or a decimal

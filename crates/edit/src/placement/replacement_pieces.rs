@@ -36,9 +36,9 @@ pub(super) fn to_placed(
 /// Comparing more pairs of lines than this costs more than it is worth.
 const MAX_COMPARED_PAIRS: usize = 1 << 20;
 
-/// Pieces for a text with both kinds of line breaks: lines that stay have their own, those that come
-/// have those of the lines that they replace or stand beside. Where the hunk names carriage returns
-/// itself, it means them.
+/// Pieces for a text with both kinds of line breaks: lines that stay have their own, those that
+/// come have those of the lines that they replace or stand beside. Where the hunk names carriage
+/// returns itself, it means them.
 pub(super) fn with_own_breaks(
     text: &str,
     hunk: &Hunk<'_>,

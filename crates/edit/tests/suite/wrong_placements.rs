@@ -468,3 +468,18 @@ fn deeper_lines_below_a_single_line_go_by_the_files_levels() {
         );
     }
 }
+
+#[test]
+fn a_tab_among_new_lines_that_spaces_indent_is_refused() {
+    let file = "def f(a):\n    return a\n";
+    let search = "def f(a):\n    return a";
+    let refusal = refused(file, search, "def f(a):\n\ta = int(a)\n    return a");
+    assert!(refusal.to_string().contains("indented by a tab"), "{refusal}");
+    // All alike, and a tab that the file has elsewhere, are as they were sent.
+    let all = "def f(a):\n\ta = int(a)\n\treturn a";
+    assert_eq!(written(file, search, all), format!("{all}\n"));
+    let tabbed = format!("{file}if a:\n\tpass\n");
+    let mixed = "def f(a):\n\ta = int(a)\n    return a";
+    assert_eq!(written(&tabbed, search, mixed), tabbed.replace(search, mixed));
+    assert_eq!(written(file, "    return a", "\treturn a"), "def f(a):\n\treturn a\n");
+}
