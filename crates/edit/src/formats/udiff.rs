@@ -8,8 +8,11 @@
 pub(in crate::formats) mod context;
 mod fault;
 pub(in crate::formats) mod headless;
+mod heredoc;
 pub(in crate::formats) mod names;
 mod section;
+
+use std::borrow::Cow;
 
 use crate::edit::{LineKind, PatchHunk};
 use crate::formats::announced_paths::announced_path;
@@ -26,6 +29,9 @@ const DIFF_FENCES: [&str; 8] = ["", "diff", "patch", "udiff", "text", "txt", "gi
 
 /// Reads a reply.
 pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
+    if let Cow::Owned(reply) = heredoc::without_commands(source.reply) {
+        return read(&ReplySource { reply: &reply, ..*source });
+    }
     if context::has_context_hunk(source.reply) {
         let unified = context::to_unified(source.reply);
         if !context::has_context_hunk(&unified) {

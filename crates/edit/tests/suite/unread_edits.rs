@@ -308,3 +308,19 @@ fn whole_files_in_json_are_read_alone_and_told_beside_other_edits() {
     let quoted = format!("{BLOCK}It returned\n{{\"path\": \"src/a.py\", \"content\": {TEXT:?}}}\n");
     assert_written(&quoted, &[B]);
 }
+
+#[test]
+fn a_diff_that_a_command_is_to_apply_is_read() {
+    let diff = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,3 +1,3 @@\n x = 1\n-y = 2\n+y = 9\n z = 3\n";
+    for command in ["patch -p1 <<'EOF'", "patch <<EOF", "git apply <<'EOF'", "git apply --index - <<-\"EOF\""]
+    {
+        let body = format!("{command}\n{diff}EOF\n");
+        for reply in [body.clone(), format!("Run this:\n\n```bash\n{body}```\n")] {
+            assert_written(&reply, &[A]);
+            assert_told(&format!("{BLOCK}{reply}"), "also in `udiff`");
+        }
+    }
+    for command in ["patch -R -p1 <<'EOF'", "git apply --check <<EOF"] {
+        assert_told(&format!("```bash\n{command}\n{diff}EOF\n```\n"), "no edit in any format");
+    }
+}
