@@ -12,6 +12,8 @@ use std::borrow::Cow;
 use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp, Replace};
+use crate::files::exists;
+use crate::formats::announced_paths::announced_path;
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::markers::{Mark, MarkLine, parse_mark, unescape_mark};
@@ -395,6 +397,12 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         }
         if let Some(name) = above.name {
             return given(name);
+        }
+        let announced = above.prose.filter(|line| line.ends_with(':')).and_then(announced_path);
+        if let Some(path) = announced.and_then(|name| paths::resolve_path(name, self.source).ok())
+            && exists(self.source.files, &path)
+        {
+            return Ok(path);
         }
         if let Some(path) = above.prose.and_then(|line| paths::path_in_prose(line, self.source))
             && let Ok(replace) = self.parse_replacement(open, end, &path)

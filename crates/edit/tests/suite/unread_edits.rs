@@ -324,3 +324,15 @@ fn a_diff_that_a_command_is_to_apply_is_read() {
         assert_told(&format!("```bash\n{command}\n{diff}EOF\n```\n"), "no edit in any format");
     }
 }
+
+#[test]
+fn a_line_that_announces_a_file_names_that_of_a_block_in_a_list() {
+    let block = |old: &str, new: &str| {
+        format!(
+            "   ```python\n   <<<<<<< SEARCH\n   {old}\n   =======\n   {new}\n   >>>>>>> REPLACE\n   ```\n\n"
+        )
+    };
+    let first = format!("1. In `b.py`:\n\n{}", block("x = 1", "x = 5"));
+    let second = format!("2. In `src/a.py`:\n\n{}", block("y = 2", "y = 9"));
+    assert_written(&format!("{first}{second}"), &[B, A]);
+}
