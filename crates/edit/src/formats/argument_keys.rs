@@ -384,9 +384,8 @@ pub(super) fn find_trial_key(object: &Map<String, Value>) -> Option<&str> {
         _ => false,
     };
     let is_trial = |word: &str| TRIAL_KEYS.contains(&key_words(word).concat().as_str());
-    let is_command = |key: &str, value: &Value| {
-        COMMAND_KEYS.contains(&key) && value.as_str().is_some_and(|command| is_trial(command))
-    };
+    let is_command =
+        |key: &str, value: &Value| COMMAND_KEYS.contains(&key) && value.as_str().is_some_and(is_trial);
     let mut keys =
         object.iter().filter(|(key, value)| (is_trial(key) && asks(value)) || is_command(key, value));
     keys.next().map(|(key, _)| key.as_str())

@@ -1,5 +1,7 @@
 //! The lines that divide SEARCH/REPLACE blocks.
 
+use std::borrow::Cow;
+
 /// The role of a line in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark<'a> {
@@ -104,13 +106,24 @@ fn strip_blank_and_break(rest: &str) -> &str {
 }
 
 /// A line that is a mark behind a backslash, without it.
-pub(crate) fn unescape_mark(line: &str) -> Option<&str> {
+fn unescape_mark(line: &str) -> Option<&str> {
     let rest = line.strip_prefix('\\')?;
     let is_mark = parse_mark(rest)
         .is_some_and(|marked| !matches!(marked.mark, Mark::Merged(_) | Mark::MergedDivider(_)));
     let dashes = rest.trim_end();
     let rule = dashes.len() == GIT_MARK_CHARS && dashes.bytes().all(|byte| byte == b'-');
     (is_mark || rule || rest.starts_with(":start_line:") || rest.starts_with(":end_line:")).then_some(rest)
+}
+
+/// Content without the backslashes before its marks.
+pub(crate) fn unescape_marks(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', text.as_bytes()).is_none()
+        || !text.lines().any(|line| unescape_mark(line).is_some())
+    {
+        return Cow::Borrowed(text);
+    }
+    let plain = |line| unescape_mark(line).unwrap_or(line);
+    Cow::Owned(text.split('\n').map(plain).collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]

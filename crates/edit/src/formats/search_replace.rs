@@ -7,8 +7,6 @@
 
 mod conflict;
 
-use std::borrow::Cow;
-
 use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp, Replace};
@@ -16,7 +14,7 @@ use crate::files::exists;
 use crate::formats::announced_paths::announced_path;
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
-use crate::formats::markers::{Mark, MarkLine, parse_mark, unescape_mark};
+use crate::formats::markers::{Mark, MarkLine, parse_mark, unescape_marks};
 use crate::formats::paths::{self, NameAbove};
 use crate::formats::{Format, ParsedReply, ReplyLines, ReplySource, labelled_texts, text_pairs};
 use crate::lines::{line_at, strip_line_break};
@@ -664,17 +662,6 @@ fn parse_block_header(reply: &str, from: usize) -> BlockHeader {
         header.end += length;
     }
     header
-}
-
-/// Content without the backslashes before its marks.
-fn unescape_marks(text: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'\\', text.as_bytes()).is_none()
-        || !text.lines().any(|line| unescape_mark(line).is_some())
-    {
-        return Cow::Borrowed(text);
-    }
-    let plain = |line| unescape_mark(line).unwrap_or(line);
-    Cow::Owned(text.split('\n').map(plain).collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns true if a file has these lines, word for word but for their line endings.
