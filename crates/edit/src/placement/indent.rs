@@ -10,6 +10,8 @@ const MAX_EXAMINED_LINES: usize = 2_000;
 /// Wider steps are alignment, not indentation.
 const MAX_STEP_SPACES: usize = 8;
 
+/// Maximum number of the search text's lines that the first new one is compared with.
+const MAX_COMPARED_LINES: usize = 64;
 /// Fewer blocks of a file may be as deep as they are by chance.
 const MIN_SEEN_BLOCKS: usize = 3;
 /// More spaces after a tab are a drawing.
@@ -360,13 +362,15 @@ fn is_indented_as_file<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + C
     if new.iter().any(|line| shifted.contains(line)) {
         return false;
     }
-    // So does a first line that is nearly the search text's first and as deep.
-    let first_old = matched.clone().map(|(search, _)| search).find(|line| !line.trim().is_empty());
+    // So does a first line that is nearly one of the search text's and as deep.
     let first_new = new.iter().find(|line| !line.trim().is_empty());
-    if let (Some(old), Some(new)) = (first_old.filter(|old| shifted.contains(old)), first_new)
-        && split_indent(old).0 == split_indent(new).0
-        && is_similar(old.trim(), new.trim())
-    {
+    let is_version = |old: &&str| {
+        first_new.is_some_and(|new| {
+            split_indent(old).0 == split_indent(new).0 && is_similar(old.trim(), new.trim())
+        })
+    };
+    let moved = matched.clone().map(|(search, _)| search).filter(|old| shifted.contains(old));
+    if moved.take(MAX_COMPARED_LINES).any(|old| is_version(&old)) {
         return false;
     }
     let old = indents(&mut matched.clone().map(|(search, _)| search));

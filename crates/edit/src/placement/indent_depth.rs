@@ -45,8 +45,10 @@ pub(super) fn align_following_lines(
     let goes_on = head.trim_end().ends_with(BLOCK_OPENERS)
         || CONTINUATION_STARTS.iter().any(|sign| next.trim_start().starts_with(sign));
     // The search text's visible indentation, or a line at the margin, is the base for the others.
-    let relative =
-        !given.is_empty() || shallowest.is_empty() || (goes_on && split_indent(next).0.len() <= own.len());
+    let relative = !given.is_empty()
+        || shallowest.is_empty()
+        || (goes_on && split_indent(next).0.len() <= own.len())
+        || is_below_open_bracket(head, next);
     let at_margin = given.is_empty() && shallowest.is_empty() && !outer.is_empty();
     if at_margin && closes_block_at_margin(replacement) {
         let styles = IndentStyles::learn_styles(std::iter::empty(), text);
@@ -114,6 +116,20 @@ pub(super) fn without_doubled_indent<'r>(
         && split_indent(new_first).0 == outer
         && shallowest(new_further).is_none_or(|indent| indent == outer);
     is_so.then(|| replacement.get(outer.len()..)).flatten()
+}
+
+/// Returns true if a line begins below the first character behind a bracket that the line before
+/// leaves open, as both are given.
+fn is_below_open_bracket(line: &str, next: &str) -> bool {
+    let mut open = Vec::new();
+    for (column, sign) in (1..).zip(line.chars()) {
+        match sign {
+            '(' | '[' | '{' => open.push(column),
+            ')' | ']' | '}' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.contains(&split_indent(next).0.chars().count())
 }
 
 /// Extends the place over the blanks before it on its line, where the new text begins with a blank

@@ -249,6 +249,30 @@ fn a_line_that_closes_the_block_shows_that_the_first_alone_lost_its_indentation(
 }
 
 #[test]
+fn a_line_below_an_open_bracket_stays_below_it() {
+    let file = "def a(self):\n        return call(one, two)\n";
+    assert_eq!(
+        written(file, "return call(one, two)", "return call(one(1),\n            two)"),
+        "def a(self):\n        return call(one(1),\n                    two)\n"
+    );
+    // It is there already.
+    assert_eq!(
+        written(file, "return call(one, two)", "return call(one(1),\n                    two)"),
+        "def a(self):\n        return call(one(1),\n                    two)\n"
+    );
+}
+
+#[test]
+fn a_version_of_any_line_that_moved_shows_that_the_new_lines_are_to_move() {
+    let file = "Then x do |text|\n  regexp = Regexp.new(text)\n  expect(output).to match regexp\nend\n";
+    let replacement = "    expect(output).to match Regexp.new(text)\n  end\n\n  Then y do\n    step z";
+    assert_eq!(
+        written(file, "    regexp = Regexp.new(text)\n    expect(output).to match regexp", replacement),
+        "Then x do |text|\n  expect(output).to match Regexp.new(text)\nend\n\nThen y do\n  step z\nend\n"
+    );
+}
+
+#[test]
 fn a_blank_first_line_takes_no_indentation_of_the_line_that_was_found() {
     let file = "fn a() {\n        check(one);\n}\n";
     assert_eq!(
