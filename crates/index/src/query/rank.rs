@@ -34,8 +34,8 @@ fn signal_weight(signal: Signal, asked: AskedWeights) -> f32 {
         Signal::History => 0.05,
         Signal::HistoryTitle => 0.15,
         Signal::HistoryPool => 0.25,
-        Signal::Near => 0.10,
-        Signal::Topic | Signal::Defines => 0.10,
+        Signal::Topic => 0.35,
+        Signal::Near | Signal::Defines => 0.10,
         Signal::Name => 0.05,
         Signal::Vectors => asked.vectors,
     }
