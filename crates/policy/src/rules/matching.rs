@@ -131,8 +131,16 @@ impl<'a> MatchSubject<'a> {
             // Known words have only quoted wildcards; if the text was not understood, no word is
             // known.
             let opaque = self.is_opaque();
-            let words = self.words().take(MAX_PATH_WORDS).filter(|word| opaque || !word.known);
-            let mut shapes: Vec<PathShape> = words.flat_map(|word| shapes_of_word(&word.text)).collect();
+            // `{}` behind a directory stands for any name there.
+            let is_filled = |text: &str| text.find("{}").is_some_and(|at| at > 0);
+            let words = self.words().take(MAX_PATH_WORDS);
+            let words = words.filter(|word| opaque || !word.known || is_filled(&word.text));
+            let mut shapes: Vec<PathShape> = words
+                .flat_map(|word| match is_filled(&word.text) {
+                    true => shapes_of_word(&word.text.replace("{}", "*")),
+                    false => shapes_of_word(&word.text),
+                })
+                .collect();
             if opaque {
                 // The raw text is used, because rough splitting removes brackets.
                 let text = self.effects.command.as_deref().unwrap_or_default();
@@ -316,8 +324,11 @@ impl CompiledRule {
             return MatchCertainty::Perhaps;
         }
         let shaped = match_shapes(&self.paths, subject.shapes(), subject.wildcards_match_dotfiles());
-        shaped
-            .max(subject.parts().iter().map(|part| self.match_code(part)).max().unwrap_or(MatchCertainty::No))
+        let coded = subject.parts().iter().map(|part| self.match_code(part)).max();
+        match shaped.max(coded.unwrap_or(MatchCertainty::No)) {
+            MatchCertainty::No => self.match_reached(subject),
+            seen => seen,
+        }
     }
 
     /// Matches the paths that inline code names. A word without a dot or a slash is rather a name
@@ -681,6 +692,7 @@ pub(crate) fn explained_level(analysis: &CommandAnalysis) -> Level {
     analysis.parts.iter().map(|part| part.level).max().unwrap_or_default()
 }
 
+mod reached;
 mod written;
 
 #[cfg(test)]

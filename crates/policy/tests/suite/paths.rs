@@ -252,3 +252,42 @@ proptest! {
         prop_assert_eq!(decided(SECRET, &command), Allow, "{}", command);
     }
 }
+
+#[test]
+fn what_a_command_reaches_beneath_a_directory_is_asked_about() {
+    let rules = "[[rule]]\npaths = ['vault/keys/b']\ndecision = 'deny'\n";
+    for command in [
+        "K=vault/keys; cat $K/b",
+        "K=vault; cat \"$K/keys/b\"",
+        "for k in vault/keys; do cat $k/b; done",
+        "mv vault/keys k; cat k/b",
+        "cp -r vault k",
+        "ln -s vault k; cat k/keys/b",
+        "ln -s /home/me/p/vault k",
+        "grep -r x vault",
+        "tar c vault/keys",
+        "rg x ./vault/keys/",
+        "find vault -exec cat {} +",
+        "find vault -type f | xargs cat",
+        "ls b | xargs -I{} cat vault/keys/{}",
+        "echo vault/keys | xargs -I{} cat {}/b",
+        "cat $(echo vault)/keys/b",
+    ] {
+        assert_ne!(decided(rules, command), Allow, "{command}");
+    }
+    for command in [
+        "ls -la vault",
+        "cd vault && cat notes",
+        "mkdir -p vault/keys",
+        "find vault -name '*.rs'",
+        "echo vault; cat a",
+        "grep -rn x src",
+        "rg x",
+        "x=src; cat $x/a",
+        "find . -name '*.rs' -exec grep -n x {} +",
+        "cat vault/keys/a",
+        "test -d vault && cat \"vault/notes\"",
+    ] {
+        assert_eq!(decided(rules, command), decided("", command), "{command}");
+    }
+}

@@ -24,7 +24,8 @@ impl CompiledRule {
                 MatchCertainty::Yes
             } else {
                 let shaped = match_shapes(&self.paths, subject.shapes(), subject.wildcards_match_dotfiles());
-                subject.parts().iter().map(|part| self.match_code(part)).fold(shaped, MatchCertainty::max)
+                let coded = subject.parts().iter().map(|part| self.match_code(part));
+                coded.fold(shaped, MatchCertainty::max).max(self.match_reached(subject))
             };
         }
         if subject.effects.command.is_none() {
