@@ -183,6 +183,8 @@ pub(super) const SHORT_OUTPUT_OPTIONS: &[(&[&str], &str)] = &[
     (&["wget"], "a"),
     (&["cmake"], "B"),
     (&["unzip", "patch"], "d"),
+    (&["7z", "7za", "7zz"], "o"),
+    (&["cpio"], "D"),
     (&["javac"], "-d"),
     (&["pg_dump", "mysqldump"], "f"),
     (COMPILERS, "-o"),

@@ -19,6 +19,8 @@ use super::writer_table::{
 
 /// Other programs that may write files which their words name.
 const SPECIAL_WRITERS: &[&str] = &["bsdtar", "dd", "find", "git", "gsed", "gtar", "sed", "tar"];
+/// Programs that write files which an archive or a patch names into the directory of an option.
+const UNPACKERS: &[&str] = &["7z", "7za", "7zz", "cpio", "patch", "unzip"];
 /// Maximum number of programs that run one another (`uv run python -m black`).
 const MAX_RUNNERS: usize = 3;
 
@@ -33,6 +35,11 @@ pub(super) fn written_paths(words: &[Word]) -> Vec<WrittenPath> {
     };
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
     let mut written = output_values(name, arguments);
+    if UNPACKERS.contains(&name) {
+        written.extend(long_directories(arguments));
+        let beneath: Vec<WrittenPath> = written.iter().map(somewhere_beneath).collect();
+        written.extend(beneath);
+    }
     let only_tells = in_table(IN_PLACE_OPTIONS).is_some_and(|options| !has(options))
         || in_table(DRY_RUN_OPTIONS).is_some_and(has)
         || COMPRESSORS.contains(&name)
@@ -47,6 +54,10 @@ pub(super) fn written_paths(words: &[Word]) -> Vec<WrittenPath> {
             written.extend(values_of(arguments, FIND_OUTPUT_ACTIONS));
             if has(&["-delete"]) {
                 written.extend(find_starts(arguments));
+            }
+            // What runs in each directory may name any file there.
+            if has(&["-execdir", "-okdir"]) && names_writer(texts.iter().copied()) {
+                written.extend(find_starts(arguments).iter().map(somewhere_beneath));
             }
         }
         "perl" | "ruby" if has_in_place_option(arguments) => {
@@ -282,7 +293,7 @@ fn sed_files(arguments: &[Word]) -> Vec<WrittenPath> {
 
 /// Returns what `tar` extracts, and the archive that it makes.
 fn tar_files(arguments: &[Word]) -> Vec<WrittenPath> {
-    let (mut extracts, mut archive) = (false, None);
+    let (mut extracts, mut has_members, mut archive) = (false, false, None);
     let (mut directory, mut extracted) = (CurrentDirectory::default(), Vec::new());
     let enter = |value: &Word, directory: &mut CurrentDirectory| {
         directory.enter(value);
@@ -311,6 +322,7 @@ fn tar_files(arguments: &[Word]) -> Vec<WrittenPath> {
             Some(cluster) => cluster,
             None if place == 0 => text,
             None => {
+                has_members = true;
                 extracted.push(directory.resolve_written(path_of(word, true)));
                 continue;
             }
@@ -324,7 +336,23 @@ fn tar_files(arguments: &[Word]) -> Vec<WrittenPath> {
             }
         }
     }
+    // Which files are in the archive is not known.
+    if let (true, false, Some(place)) = (extracts, has_members, extracted.last()) {
+        extracted.push(somewhere_beneath(place));
+    }
     if extracts { extracted } else { archive.into_iter().collect() }
+}
+
+/// Returns the values of `--directory`.
+fn long_directories(arguments: &[Word]) -> Vec<WrittenPath> {
+    let attached = arguments.iter().filter_map(|word| value_after(word, "--directory="));
+    values_of(arguments, &["--directory"]).into_iter().chain(attached).collect()
+}
+
+/// Returns the unknown paths beneath a directory into which a program unpacks files.
+fn somewhere_beneath(directory: &WrittenPath) -> WrittenPath {
+    let text = format!("{}/**", directory.text.trim_end_matches('/'));
+    WrittenPath { text, known: false, tree: false }
 }
 
 /// Returns the words after these options.
@@ -379,8 +407,9 @@ fn git_files(arguments: &[Word]) -> Vec<WrittenPath> {
         "merge-file" => likely_operands(arguments, "L").into_iter().take(1).collect(),
         "clone" | "worktree" => likely_operands(arguments, "bBo").into_iter().skip(1).collect(),
         "apply" => {
-            let directory = arguments.iter().filter_map(|word| value_after(word, "--directory="));
-            return directory.collect();
+            let directories = long_directories(arguments);
+            let beneath: Vec<WrittenPath> = directories.iter().map(somewhere_beneath).collect();
+            return directories.into_iter().chain(beneath).collect();
         }
         _ => Vec::new(),
     };
@@ -528,7 +557,7 @@ mod tests {
             ("xz -dc vendor/a.xz > b", &["b"]),
             ("ar t vendor/lib.a", &[]),
             ("ar rcs vendor/lib.a b.o", &["vendor/lib.a"]),
-            ("tar -xzf a.tgz -C vendor", &["vendor"]),
+            ("tar -xzf a.tgz -C vendor", &["vendor", "vendor/**?"]),
             ("tar xf a.tar vendor/a", &["vendor/a/**"]),
             ("tar -xf a.tar -C dist a", &["dist", "dist/a/**"]),
             ("tar xfC a.tar dist -C lib a", &["dist", "dist/lib", "dist/lib/a/**"]),

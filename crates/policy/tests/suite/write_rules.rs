@@ -117,3 +117,46 @@ fn rules_about_paths_follow_the_directory_that_an_option_names() {
         assert_eq!(judge(&ruled, command), judge(&plain, command), "{command}");
     }
 }
+
+#[test]
+fn a_program_that_unpacks_into_a_directory_writes_what_is_in_it() {
+    let rules = "[[rule]]\nwrites = ['dist/a', 'lib/c/**']\ndecision = 'deny'\n";
+    let (plain, ruled) = (Policy::default(), Policy::default().with_rules(user(rules).unwrap()));
+    for command in [
+        "find dist -execdir rm a \\;",
+        "find dist -execdir rm {} \\;",
+        "find dist -exec rm {} +",
+        "unzip x.zip -d dist",
+        "unzip -qo x.zip -d lib",
+        "git apply --directory=dist p.diff",
+        "git apply --directory dist p.diff",
+        "patch -d dist < p.diff",
+        "patch --directory=dist -i p.diff",
+        "tar -x -f a.tar -C dist",
+        "tar xf a.tar --directory=dist",
+        "tar -xf a.tar -C dist a",
+        "rsync -a new/ dist/",
+        "rsync a dist/",
+        "install -D new/a dist/a",
+        "install -D -t dist new/a",
+        "install -Dm644 new/a -t dist",
+        "7z x a.7z -odist",
+        "bsdtar -xf a.zip -C dist",
+        "cpio -idD dist < a.cpio",
+    ] {
+        assert_ne!(judge(&ruled, command), Decision::Allow, "{command}");
+    }
+    for command in [
+        "tar -xf a.tar -C build",
+        "tar -xf a.tar -C dist b",
+        "unzip x.zip -d build",
+        "unzip -l x.zip",
+        "patch -d src < p.diff",
+        "git apply --directory=src p.diff",
+        "git apply p.diff",
+        "find src -execdir rm a \\;",
+        "find dist -execdir cat a \\;",
+    ] {
+        assert_eq!(judge(&ruled, command), judge(&plain, command), "{command}");
+    }
+}
