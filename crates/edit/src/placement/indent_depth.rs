@@ -50,8 +50,8 @@ pub(super) fn align_following_lines(
         || (goes_on && split_indent(next).0.len() <= own.len())
         || is_below_open_bracket(head, next);
     let at_margin = given.is_empty() && shallowest.is_empty() && !outer.is_empty();
+    let styles = IndentStyles::learn_styles([search].into_iter().chain(replacement.split('\n')), text);
     if at_margin && closes_block_at_margin(replacement) {
-        let styles = IndentStyles::learn_styles(std::iter::empty(), text);
         return if outer == styles.indent_unit() { Ok(None) } else { Err(refuse_unclear_depth(text, span)) };
     }
     // The line itself, further down at the margin, has lost as much as the first.
@@ -70,7 +70,6 @@ pub(super) fn align_following_lines(
     if further.iter().any(|line| foreign(line)) {
         return Err(refuse_unclear_depth(text, span));
     }
-    let styles = IndentStyles::learn_styles([search].into_iter().chain(replacement.split('\n')), text);
     // A wider one may be two levels at once.
     let knows_level = styles.indent_unit().len() <= MAX_LEVEL_SPACES;
     let deeper = |(nth, line): (usize, &str)| {
